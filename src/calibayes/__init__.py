@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from calibayes import datasets, dependence, families, learn, rules
     from calibayes import files as files
     from calibayes.analysis.cross_validation import cross_validate_closed_form
-    from calibayes.encoders.clusters import FewRowsWarning
+    from calibayes.encoders.numbers import FewRowsWarning
     from calibayes.ensemble.bayes import BayesClassifier, PosteriorMixture
     from calibayes.ensemble.training import SkippedMemberWarning
     from calibayes.estimators.aode import AODE, KDependenceBayes
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _LATER = {
     "analysis.cross_validation": ("cross_validate_closed_form",),
-    "encoders.clusters": ("FewRowsWarning",),
+    "encoders.numbers": ("FewRowsWarning",),
     "ensemble.bayes": ("BayesClassifier", "PosteriorMixture"),
     "ensemble.training": ("SkippedMemberWarning",),
     "estimators.aode": ("AODE", "KDependenceBayes"),

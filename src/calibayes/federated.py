@@ -12,9 +12,8 @@ from functools import reduce
 from typing import Any, Protocol, TypeVar, cast
 
 from calibayes.analysis.calibrate import require_trainable, with_training
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import add
-from calibayes.core.protocols import Rule, Source
+from calibayes.core.protocols import Block, Rule, Source
 from calibayes.engines import Serial
 from calibayes.learn import Plan, train
 from calibayes.model.estimator import holding, require_sums

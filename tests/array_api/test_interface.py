@@ -27,7 +27,7 @@ from calibayes import (
 )
 from calibayes.engines import Threads
 from calibayes.families import Gaussian
-from calibayes.families.tree_covariance import TreeCovariance
+from calibayes.families.tree import TreeCovariance
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(0, 3, 60)

@@ -8,9 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import calibayes as cb
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import map_leaves
-from calibayes.core.protocols import Layout
+from calibayes.core.protocols import Block, Layout
 from calibayes.engines import Serial
 from calibayes.families import ClassPrior, Diagonal, Full, Gaussian, Product
 from calibayes.learn import LastState, Plan, train

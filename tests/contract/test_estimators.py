@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import calibayes as cb
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import add, map_leaves, subtract
+from calibayes.core.protocols import Block
 from calibayes.learn import LastState
 from calibayes.rules import GDT, RC
 from calibayes.tables.read import read_array

@@ -21,8 +21,8 @@ from calibayes.dependence import (
     benjamini_hochberg,
     bonferroni,
 )
+from calibayes.dependence.measures import median_squared_gaps
 from calibayes.engines.local import one_thread
-from calibayes.kernels.gram import median_squared_gaps
 
 MEASURES = [HSIC(), HSIC(exact_rows=0), Pearson(), Spearman(), MutualInformation()]
 

@@ -12,7 +12,7 @@ from calibayes import GenerativeClassifier, encoders, every
 from calibayes.encoders import leaves
 from calibayes.encoders.leaves import Leaves
 from calibayes.families import Categorical
-from calibayes.kernels.forests import ONE_LEAF, Tree, forest_of
+from calibayes.kernels.forests import ONE_LEAF, TreeNodes, forest_of
 from calibayes.kernels.tree_growth import GrowthSettings, forest_scores
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
@@ -170,7 +170,7 @@ def beyond():
     """Trees that split a column that there is not."""
     trees = [*LEAVES.forest.trees()]
     column = np.where(trees[0].column >= 0, 5, -1).astype(np.int32)
-    return forest_of([Tree(column, *trees[0][1:]), *trees[1:]])
+    return forest_of([TreeNodes(column, *trees[0][1:]), *trees[1:]])
 
 
 DAMAGED = {

@@ -27,7 +27,7 @@ from calibayes.backends.dask import collections
 from calibayes.backends.dask import engine as dask_waiting
 from calibayes.backends.dask.engine import dealt
 from calibayes.backends.dask.frame import DaskStream
-from calibayes.core.block import Block
+from calibayes.core.protocols import Block
 from calibayes.engines import Dask, Serial
 from calibayes.tables import sources
 from tests.engines.cluster import KillingEngine, distributed, first_time

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibayes import CategoricalNB
-from calibayes.kernels.threads import ordered_map, thread_limit
+from calibayes.kernels.dispatch import ordered_map, thread_limit
 
 
 @pytest.mark.parametrize("jobs", [2, 3])

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.kernels import forests, tree_nodes
-from calibayes.kernels.byte_columns import ByteColumns, byte_columns
-from calibayes.kernels.tree_nodes import HALF
+from calibayes.kernels.tree_nodes import HALF, ByteColumns, byte_columns
 
 
 def tree_tables(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[ByteColumns, Any, Any]]:

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import warn
-from calibayes.core.protocols import AdaptsFamilies, Family, Rule, Trees
+from calibayes.core.protocols import AdaptsFamilies, Family, ModelArrays, Rule
 from calibayes.engines import computing
 from calibayes.families.model import PRIOR
 from calibayes.learn import Run, as_arrays, learn, mini_batches, problem_of, stop_named
@@ -92,7 +92,7 @@ def _calibrated(fitted: Fitted, rows: TrainingRows, recipe: Recipe) -> Fitted:
     )
 
 
-def _start(fitted: Fitted, recipe: Recipe) -> Trees:
+def _start(fitted: Fitted, recipe: Recipe) -> ModelArrays:
     """The statistics to start from. Raises ValueError if the rule cannot train the model from them."""
     recipe.options.refuse_checkpoint("calibrate")
     if recipe.options.validation_fraction is not None:

@@ -12,7 +12,7 @@ from sklearn.model_selection import LeaveOneGroupOut
 
 from calibayes.analysis.leave_one_out import with_remaining_levels
 from calibayes.core.named_arrays import add, subtract
-from calibayes.core.protocols import Array, Engine, Trees
+from calibayes.core.protocols import Array, Engine, ModelArrays
 from calibayes.engines import one_thread
 from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.kernels.posterior import assess, log_normalize
@@ -118,15 +118,15 @@ def cross_validate_closed_form(
 
 def _accurate_fold_sums(
     assembly: Assembly, parts: list[ArraySource], engine: Engine, k: int
-) -> tuple[Assembly, list[DataSums], Trees]:
+) -> tuple[Assembly, list[DataSums], ModelArrays]:
     """The sums of each fold and of all rows; about the class means if variances lost digits about the center."""
     sums = [data_sums(assembly.model, part, engine, k) for part in parts]
-    total: Trees = reduce(add, [fold_sums.statistics for fold_sums in sums])
+    total: ModelArrays = reduce(add, [fold_sums.statistics for fold_sums in sums])
     closer = assembly.model.recentered(total)
     if closer is assembly.model:
         return assembly, sums, total
     again = [data_sums(closer, part, engine, k) for part in parts]
-    about_means: Trees = reduce(add, [fold_sums.statistics for fold_sums in again])
+    about_means: ModelArrays = reduce(add, [fold_sums.statistics for fold_sums in again])
     if not closer.gains(about_means):
         return assembly, sums, total
     return assembly._replace(model=closer), again, about_means
@@ -200,7 +200,7 @@ def _part(source: ArraySource, rows: Array) -> ArraySource:
 
 
 def _fold_result(
-    recipe: Recipe, assembly: Assembly, total: Trees, fold: DataSums, part: ArraySource, number: int
+    recipe: Recipe, assembly: Assembly, total: ModelArrays, fold: DataSums, part: ArraySource, number: int
 ) -> tuple[Array, Any]:
     """Log posterior and scores of a fold's rows under the model of all other rows."""
     if fold.hidden:

@@ -15,7 +15,7 @@ from calibayes.analysis import merging
 from calibayes.analysis.calibrate import with_training
 from calibayes.analysis.receipts import ForgettingReceipt, sums_hash, utc_text
 from calibayes.core.named_arrays import map_leaves
-from calibayes.core.protocols import Array, Trees
+from calibayes.core.protocols import Array, ModelArrays
 from calibayes.encoders.levels import Levels
 from calibayes.engines import computing
 from calibayes.families.model import PRIOR
@@ -168,7 +168,7 @@ def _row_keys(fitted: Fitted, rows: Rows) -> list[bytes]:
     return [row.tobytes() for row in np.ascontiguousarray(np.concatenate(parts, axis=1))]
 
 
-def _require_same_sums(fitted: Fitted, left: Trees, rest: Rows, recipe: Recipe) -> None:
+def _require_same_sums(fitted: Fitted, left: ModelArrays, rest: Rows, recipe: Recipe) -> None:
     """Raises ValueError unless the sums of the remaining rows are those of the model without the forgotten ones."""
     if problem := difference_of_sums(fitted, left, rest, recipe):
         raise ValueError(
@@ -177,7 +177,7 @@ def _require_same_sums(fitted: Fitted, left: Trees, rest: Rows, recipe: Recipe) 
         )
 
 
-def difference_of_sums(fitted: Fitted, left: Trees, rest: Rows, recipe: Recipe) -> str:
+def difference_of_sums(fitted: Fitted, left: ModelArrays, rest: Rows, recipe: Recipe) -> str:
     """The first sums in which rows differ from ``left`` by more than rounding, in words; empty if there are none."""
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rest)
     of_rest = data_sums(fitted.model, source, recipe.engine, len(fitted.classes)).statistics

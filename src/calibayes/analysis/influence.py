@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from calibayes.analysis.fairness import group_labels
 from calibayes.analysis.merging import difference
-from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Rule, State, Trees
+from calibayes.core.protocols import Array, Block, ModelArrays, Rule, State
 from calibayes.engines import computing
 from calibayes.families import Product
 from calibayes.families.model import PRIOR
@@ -125,7 +124,7 @@ class TrainedRows:
     rows: Block
     test: Block
 
-    def loss(self, model: Product, parameters: Trees) -> float:
+    def loss(self, model: Product, parameters: ModelArrays) -> float:
         """Log loss of the test rows."""
         log_posterior = log_normalize(model.log_joint(self.test, parameters))[0]
         log_posterior = tempered_posterior(self.fitted, log_posterior)
@@ -207,7 +206,7 @@ class Replay:
     def _onehot(self) -> Array:
         return self.rows.onehot(len(self.model.prior.layout.classes))
 
-    def parameters(self, statistics: Trees, updates: int) -> Trees:
+    def parameters(self, statistics: ModelArrays, updates: int) -> ModelArrays:
         """The parameters of the best state of some updates; these are fewer if no step raises the objective."""
         current, previous = self._scored(self.rule.begin(self.model, statistics)), None
         best = current

@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from calibayes.core.abilities import LeavesOneOut, LeftOut, Recodable
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import subtract
 from calibayes.core.notices import discarded_warnings
-from calibayes.core.protocols import Array, Trees
+from calibayes.core.protocols import Array, Block, ModelArrays
 from calibayes.encoders.levels import Levels
 from calibayes.engines import one_thread
 from calibayes.families import Product
@@ -41,8 +40,8 @@ LEAST_COUNT = 1e-9
 
 
 def with_remaining_levels(
-    assembly: Assembly, statistics: Trees, given: Mapping[str, Array]
-) -> tuple[Product, Trees, dict[str, Array]]:
+    assembly: Assembly, statistics: ModelArrays, given: Mapping[str, Array]
+) -> tuple[Product, ModelArrays, dict[str, Array]]:
     """Model, statistics and columns of the removed rows, without the levels that no other row has."""
     binding, families = assembly.binding, assembly.model.families
     moved, encoders, columns = {}, dict(binding.encoders), dict(given)
@@ -74,8 +73,8 @@ class TrainedModel(NamedTuple):
 
     assembly: Assembly
     """Its model is prepared with the statistics."""
-    statistics: Trees
-    parameters: Trees
+    statistics: ModelArrays
+    parameters: ModelArrays
 
 
 def leave_one_out(model: Any, given: LabeledTable) -> HeldOut | None:

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import AllowsMissing, ConditionalTerms, Reasons
 from calibayes.core.protocols import Array
-from calibayes.encoders.encoder import Derived, MixesColumns, SplitsColumns
+from calibayes.encoders import Leaves, PrincipalComponents
+from calibayes.encoders.encoder import Derived
 from calibayes.families import Categorical
 from calibayes.families.model import PRIOR
 from calibayes.model.fitted import Fitted
@@ -168,14 +169,14 @@ def marginals(fitted: Fitted, table: Table) -> Marginals:
 def _family_part(fitted: Fitted, name: str, table: Table, encoded: Array) -> Part:
     family, parameters = fitted.model.families[name], fitted.learned()[name]
     encoder, columns = fitted.binding.encoders[name], fitted.binding.chosen[name]
-    if isinstance(encoder, MixesColumns):
+    if isinstance(encoder, PrincipalComponents):
 
         def scores(sets: Array) -> Array:
             rows = encoder.encode_known(table, sets)
             return np.asarray(family.log_density(rows, parameters).reshape(len(sets), table.n, -1))
 
         return JointColumns(columns, table.n, scores)
-    if isinstance(encoder, SplitsColumns) and isinstance(family, Categorical):
+    if isinstance(encoder, Leaves) and isinstance(family, Categorical):
         mass = family.occurrences(fitted.data_statistics[name])
         path_terms, constant = encoder.path_terms(table, parameters["log_probability"], mass)
         return ColumnSum(columns, path_terms, constant)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import CountStatistics
 from calibayes.core.named_arrays import add, map_leaves, subtract
-from calibayes.core.protocols import Engine, Trees
+from calibayes.core.protocols import Engine, ModelArrays
 from calibayes.encoders.encoder import ImputesTraining
 from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums
@@ -43,7 +43,7 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
     binding, moved_left, moved_right = left.binding.unite(right.binding)
     layouts, names = layouts_of(binding, left.classes)
     model = left.model.bind(layouts, names).sharing_centers(right.model)
-    total: Trees = add(
+    total: ModelArrays = add(
         *(
             recoded(fitted.model.families, fitted.model.moved(fitted.data_statistics, model), moved, layouts)
             for fitted, moved in ((left, moved_left), (right, moved_right))
@@ -116,10 +116,10 @@ def require_retrainable(fitted: Fitted, training: Any, missing_cells: int) -> No
         raise ValueError(f"rows of this model cannot be forgotten: {reason}; fit again without the rows")
 
 
-def difference(fitted: Fitted, removed: Trees) -> Trees:
+def difference(fitted: Fitted, removed: ModelArrays) -> ModelArrays:
     """Data statistics without some rows. Raises ValueError if a count becomes negative."""
     before = fitted.data_statistics
-    left: Trees = map_leaves(
+    left: ModelArrays = map_leaves(
         lambda now, before: np.where(
             np.abs(now) <= ROUNDING * np.abs(before), 0.0, now
         ),  # of the subtraction

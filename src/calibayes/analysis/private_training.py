@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from calibayes.analysis.privacy import Privacy, PrivacyAccount, noise, rho_of
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Arrays, Trees
+from calibayes.core.protocols import Array, Arrays, ModelArrays
 from calibayes.encoders.bins import UniformBins
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags, Numbers
@@ -112,7 +112,7 @@ def valid_statistics(
     scales: Mapping[str, float],
     families: Mapping[str, Any],
     bounds: Mapping[str, Array],
-) -> Trees:
+) -> ModelArrays:
     """Statistics of the families from released sums alone: nothing here costs privacy.
 
     ``bounds`` (2, d) are those of the columns of Gaussian families, ``scales`` standard deviations of the noise.

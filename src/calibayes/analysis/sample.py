@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import AllowsMissing, Filling, Sampling
 from calibayes.core.protocols import Array, Engine
-from calibayes.encoders.encoder import Encoder, MissingIsValue
+from calibayes.encoders import MissingAsLevel
+from calibayes.encoders.encoder import Encoder
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.door import engine_of
@@ -143,7 +144,7 @@ def _refuse_unknown_levels(encoder: Encoder, encoded: Array, known: Table, chose
 def _open_encoder(fitted: Fitted, family: str) -> Encoder:
     """The encoder of a family's columns under which a missing value is unknown, not a value of its own."""
     encoder = fitted.binding.encoders[family]
-    return encoder.with_missing_unknown() if isinstance(encoder, MissingIsValue) else encoder
+    return encoder.with_missing_unknown() if isinstance(encoder, MissingAsLevel) else encoder
 
 
 def _random_classes(

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.analysis.sample import known_table
 from calibayes.core.protocols import Array, Layout
-from calibayes.encoders.encoder import Derived, MissingIsValue, MixesColumns, SplitsColumns
+from calibayes.encoders import Leaves, MissingAsLevel, PrincipalComponents
+from calibayes.encoders.encoder import Derived
 from calibayes.families.model import PRIOR
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import new_table
@@ -154,7 +155,7 @@ class FittedCells:
         """The encoded columns of each family; a missing value is unknown, not a value of its own."""
         binding = self.fitted.binding
         opened = {
-            name: encoder.with_missing_unknown() if isinstance(encoder, MissingIsValue) else encoder
+            name: encoder.with_missing_unknown() if isinstance(encoder, MissingAsLevel) else encoder
             for name, encoder in binding.encoders.items()
         }
         return replace(binding, encoders=opened).encode(self.table)
@@ -194,7 +195,7 @@ class FittedCells:
             return ""
         name, place = self._owner[column]
         encoder = self.fitted.binding.encoders[name]
-        if isinstance(encoder, MixesColumns | SplitsColumns):
+        if isinstance(encoder, PrincipalComponents | Leaves):
             return "its encoding depends on other columns"
         if isinstance(encoder, Derived):
             is_number = self.table.is_numeric(column) and encoder.sources.count(place) == 1

@@ -15,13 +15,12 @@ from threadpoolctl import threadpool_limits
 from calibayes.core.abilities import Conjugate
 from calibayes.core.protocols import AdaptsFamilies, Array
 from calibayes.datasets import Dataset
-from calibayes.encoders.clusters import Clusters
+from calibayes.encoders.numbers import Clusters
 from calibayes.ensemble.bayes import BayesClassifier
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.tabular import KernelNB, NaiveBayes
 from calibayes.estimators.tree_augmented import TreeAugmentedNB
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
-from calibayes.families.class_centers import Shape
 from calibayes.model.binding import categorical, numeric, positions
 from calibayes.model.estimator import GenerativeEstimator, families_of
 from calibayes.model.recipe import TrainingOptions
@@ -97,7 +96,7 @@ DESCRIPTION = (
 RULES = ("ml", "map", "rc", "tm", "gdt", "dfe", "gd")
 
 
-def _gaussian(shape: Shape) -> Callable[[], GenerativeEstimator]:
+def _gaussian(shape: Full) -> Callable[[], GenerativeEstimator]:
     """A Gaussian with this covariance shape over the numeric columns, independent categorical columns otherwise."""
     numbers = ("numbers", Gaussian(shape, prior="auto"), numeric)
     levels = ("levels", Categorical(alpha=1.0), categorical)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-Tree = Mapping[str, Any]
+NestedArrays = Mapping[str, Any]
 """Names -> arrays, numbers or further trees."""
 
 
@@ -26,12 +26,12 @@ def map_leaves(function: Callable[..., Any], *trees: Any) -> Any:
     return {name: map_leaves(function, *(tree[name] for tree in trees)) for name in first}
 
 
-def add(*trees: Tree) -> Any:
+def add(*trees: NestedArrays) -> Any:
     """Sum of trees, from left to right."""
     return reduce(lambda left, right: map_leaves(lambda a, b: a + b, left, right), trees)
 
 
-def total(trees: Iterable[Tree]) -> Any:
+def total(trees: Iterable[NestedArrays]) -> Any:
     """Sum of any number of trees, from left to right, accumulated in the memory of the first sum; inputs are not changed.
 
     >>> total([{"x": 1}, {"x": 2}, {"x": 4}])
@@ -56,14 +56,14 @@ def _added(left: Any, right: Any) -> Any:
     return left + right
 
 
-def subtract(left: Tree, right: Tree) -> Any:
+def subtract(left: NestedArrays, right: NestedArrays) -> Any:
     return map_leaves(lambda a, b: a - b, left, right)
 
 
-def scale(factor: float, tree: Tree) -> Any:
+def scale(factor: float, tree: NestedArrays) -> Any:
     return map_leaves(lambda a: factor * a, tree)
 
 
-def combine(left_factor: float, left: Tree, right_factor: float, right: Tree) -> Any:
+def combine(left_factor: float, left: NestedArrays, right_factor: float, right: NestedArrays) -> Any:
     """``left_factor * left + right_factor * right``, leaf by leaf."""
     return map_leaves(lambda a, b: left_factor * a + right_factor * b, left, right)

@@ -16,15 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibayes.core.verify import require, require_finite, require_length
-
-if TYPE_CHECKING:
-    from calibayes.core.block import Block
 
 Array: TypeAlias = NDArray[Any]
 """An array of NumPy, or one on a device that behaves like it (`calibayes.kernels.dispatch.OnDevice`)."""
@@ -32,7 +29,7 @@ AnyArray: TypeAlias = Any
 """An array of NumPy, a sparse matrix, or an array of another library with the array API: known only at run time."""
 Arrays: TypeAlias = Mapping[str, Array]
 """Name -> array: the statistics or the parameters of one family."""
-Trees: TypeAlias = Mapping[str, Arrays]
+ModelArrays: TypeAlias = Mapping[str, Arrays]
 """Name of a family -> its arrays: the statistics or the parameters of a model."""
 
 
@@ -159,7 +156,7 @@ class Model(Protocol):
     def bind(self, layouts: Mapping[str, Layout], classes: tuple[str, ...]) -> Self:
         """This model over given columns and classes."""
 
-    def prepare(self, start: Trees, pooled: Trees | None = None) -> Self:
+    def prepare(self, start: ModelArrays, pooled: ModelArrays | None = None) -> Self:
         """`Family.prepare` of the class prior and of all families."""
 
     @property
@@ -176,49 +173,51 @@ class Model(Protocol):
         "hidden" is 1 if the statistics of these rows depend on the parameters, so that one update is no closed form.
         """
 
-    def recentered(self, statistics: Trees) -> Self:
+    def recentered(self, statistics: ModelArrays) -> Self:
         """This model with sums about the means of classes whose variances have lost digits; itself if none has."""
 
-    def gains(self, statistics: Trees, *, more_to_come: bool = False) -> bool:
+    def gains(self, statistics: ModelArrays, *, more_to_come: bool = False) -> bool:
         """Whether the sums of a recentered model show variances that were lost before (see `Recentering`)."""
 
-    def moved(self, statistics: Trees, other: Any) -> Trees:
+    def moved(self, statistics: ModelArrays, other: Any) -> ModelArrays:
         """Statistics of this model, with moments about the points of another one of the same families."""
 
-    def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees: ...
+    def statistics(
+        self, block: Block, weights: Array, parameters: ModelArrays | None = None
+    ) -> ModelArrays: ...
 
-    def structure_statistics(self, block: Block, weights: Array) -> Trees:
+    def structure_statistics(self, block: Block, weights: Array) -> ModelArrays:
         """Sums over the data: the statistics, or for `Structured` families the sums that the structure is found in."""
 
-    def statistics_of(self, structure_statistics: Trees) -> Trees:
+    def statistics_of(self, structure_statistics: ModelArrays) -> ModelArrays:
         """The statistics contained in structure statistics."""
 
-    def parameters(self, statistics: Trees) -> Trees: ...
+    def parameters(self, statistics: ModelArrays) -> ModelArrays: ...
 
-    def log_joint(self, block: Block, parameters: Trees) -> Array:
+    def log_joint(self, block: Block, parameters: ModelArrays) -> Array:
         """log p(x, class), (n, k)."""
 
-    def contrast(self, block: Block, parameters: Trees) -> Array:
+    def contrast(self, block: Block, parameters: ModelArrays) -> Array:
         """log p(x, class) up to a term that all classes share, (n, k): enough for a posterior, and cheaper."""
 
-    def fused_pass(self, block: Block, parameters: Trees, generative: float, negligible: float) -> Any:
+    def fused_pass(self, block: Block, parameters: ModelArrays, generative: float, negligible: float) -> Any:
         """Scores and statistics of a block in one pass (see `FusedPass`)."""
 
-    def keep_valid(self, current: Trees, proposed: Trees) -> tuple[Trees, int]:
+    def keep_valid(self, current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
         """The proposed statistics, invalid ones replaced by the current value, and how many were replaced."""
 
-    def gradient_step(self, parameters: Trees, direction: Trees, rate: float) -> Trees: ...
+    def gradient_step(self, parameters: ModelArrays, direction: ModelArrays, rate: float) -> ModelArrays: ...
 
-    def log_prior(self, parameters: Trees) -> float: ...
+    def log_prior(self, parameters: ModelArrays) -> float: ...
 
 
 class State(NamedTuple):
     """What a rule moves, and the parameters that follow from it."""
 
-    value: Trees
+    value: ModelArrays
     """The statistics; for a rule that keeps none, the parameters themselves."""
-    parameters: Trees
-    statistics: Trees | None
+    parameters: ModelArrays
+    statistics: ModelArrays | None
     """The statistics, None for a rule that keeps none."""
 
 
@@ -286,17 +285,17 @@ class Rule(Protocol):
     def objective(self, log_joint: Array, onehot: Array) -> Array | None:
         """What the rule maximizes, row by row, (n,); None for a rule without an objective."""
 
-    def begin(self, model: Model, statistics: Trees) -> State:
+    def begin(self, model: Model, statistics: ModelArrays) -> State:
         """The initial state, from the statistics at the start."""
 
-    def state(self, model: Model, value: Trees) -> State:
+    def state(self, model: Model, value: ModelArrays) -> State:
         """The state of a given value under a model."""
 
-    def absorb(self, model: Model, state: State, new: Trees) -> State:
+    def absorb(self, model: Model, state: State, new: ModelArrays) -> State:
         """The state after the statistics of further rows were added."""
 
     def advance(
-        self, model: Model, state: State, direction: Trees, step: float, size: float, share: float = 1.0
+        self, model: Model, state: State, direction: ModelArrays, step: float, size: float, share: float = 1.0
     ) -> tuple[State, int]:
         """The next state and the number of statistics that kept their old value.
 
@@ -338,3 +337,78 @@ class Engine(Protocol):
 
     def each(self, function: Callable[[Any], Any], source: Parts) -> list[Any]:
         """``function(block)`` of every block, in the order of the rows."""
+
+
+# -- A block of encoded rows: columns by family, labels and weights ------------------------------------------
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some consecutive rows.
+
+    Attributes
+    ----------
+    columns : mapping
+        Name of a family -> its columns, (n, d), in the encoding that the family reads.
+    labels : (n,) integers
+        Class codes; -1 is a row without a label.
+    weight : (n,) floats
+        Weight of each row in the statistics; 0 for a held-out row.
+    held_out : (n,) floats
+        Weight of each row in the validation metrics; 0 for a training row.
+    first : int
+        Position of the first row in the table: random starts are drawn by row, so that they do not depend on the blocks.
+    """
+
+    columns: Mapping[str, AnyArray]
+    labels: Array
+    weight: Array
+    held_out: Array
+    first: int = 0
+
+    def onehot(self, k: int) -> Array:
+        """Labels as indicators, (n, k); a row without a label is all zero."""
+        return np.asarray(self.labels[:, None] == np.arange(k), dtype=np.float64)
+
+
+# -- Short names for objects, accepted wherever a person would type one --------------------------------------
+
+
+def resolve(
+    parameter: str,
+    given: Any,
+    names: Mapping[Any, Callable[[], Any]],
+    *,
+    ability: str,
+    example: str,
+) -> Any:
+    """The object that a short name means, or the object itself.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter, for the error message.
+    given : str, None or object
+    names : mapping
+        Short name -> function that makes the object.
+    ability : str
+        An attribute that every such object has.
+    example : str
+        An object that could be given instead of a name, for the error message.
+
+    Raises
+    ------
+    ValueError
+        If ``given`` is an unknown name, a class instead of an object, or lacks the attribute.
+
+    Examples
+    --------
+    >>> resolve("size", "small", {"small": lambda: 1 + 0j}, ability="real", example="1j")
+    (1+0j)
+    """
+    if isinstance(given, str | None) and given in names:
+        return names[given]()
+    if isinstance(given, str | type | None) or not hasattr(given, ability):
+        known = ", ".join(repr(name) for name in names)
+        raise ValueError(f"{parameter} must be one of {known} or an object such as {example}, got {given!r}")
+    return given

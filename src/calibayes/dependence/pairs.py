@@ -125,7 +125,7 @@ class Dependence:
 # -- Select the pairs of columns to keep, class by class -----------------------------------------------------
 
 
-class Selection(Protocol):
+class PairSelection(Protocol):
     """Selects (class, pair) combinations. Of several candidate selections, cross-validation picks one.
 
     Examples

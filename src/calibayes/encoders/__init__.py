@@ -27,6 +27,7 @@ Kernel densities on a grid, for which a bandwidth is in the units of the column:
 
 from calibayes.encoders.bins import (
     AdaptiveBins,
+    Grid,
     InformedBins,
     KMeansBins,
     MDLBins,
@@ -34,15 +35,11 @@ from calibayes.encoders.bins import (
     QuantileBins,
     UniformBins,
 )
-from calibayes.encoders.by_column_type import ByColumnType
-from calibayes.encoders.clusters import Clusters
-from calibayes.encoders.dense import Dense
-from calibayes.encoders.grid import Grid
+from calibayes.encoders.by_column_type import ByColumnType, MissingAsLevel
+from calibayes.encoders.dense import Dense, PrincipalComponents
 from calibayes.encoders.leaves import Leaves
 from calibayes.encoders.levels import Levels
-from calibayes.encoders.missing_as_level import MissingAsLevel
-from calibayes.encoders.numbers import Flags, Numbers
-from calibayes.encoders.principal import PrincipalComponents
+from calibayes.encoders.numbers import Clusters, Flags, Numbers
 from calibayes.encoders.schema import Schema
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Columns of mixed types as codes: bins for numeric columns, levels for all others."""
+"""Columns of mixed types as codes: bins or levels by the type of the column, with a code for missing values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.core import verify
 from calibayes.core.protocols import Array
-from calibayes.core.verify import require, require_columns, require_length
 from calibayes.encoders.bins import KMeansBins
 from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes, verify_nested
 from calibayes.encoders.levels import Levels
-from calibayes.tables.summary import TableSummary
+from calibayes.tables.summary import TableSummary, reaches
 from calibayes.tables.table import Table
 
 
@@ -71,16 +71,18 @@ class ByColumnType:
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require_columns("indices", self.indices)
-        require(self.sides in ((), (0,), (1,), (0, 1)), f"sides must be among 0 and 1, got {self.sides}")
+        verify.require_columns("indices", self.indices)
+        verify.require(
+            self.sides in ((), (0,), (1,), (0, 1)), f"sides must be among 0 and 1, got {self.sides}"
+        )
         for name in ("parts", "places"):
-            require_length(name, getattr(self, name), len(self.sides))
+            verify.require_length(name, getattr(self, name), len(self.sides))
         together = sorted(place for places in self.places for place in places)
-        require(
+        verify.require(
             together == list(range(len(self.indices))), "places must contain each column of the encoder once"
         )
         for part, places in zip(self.parts, self.places, strict=True):
-            require(len(places) > 0, "a part of the encoder has no columns")
+            verify.require(len(places) > 0, "a part of the encoder has no columns")
             verify_nested(part, tuple(self.indices[place] for place in places), is_codes=True)
 
     def by_side(self, names: tuple[str, str]) -> Iterator[tuple[str, Encoder, tuple[int, ...]]]:
@@ -161,3 +163,181 @@ class ByColumnType:
                 for part, places in zip(self.parts, self.places, strict=True)
             ]
         )
+
+
+# -- Missing values as a level of their own, for columns in which it matters whether a value is missing ------
+
+
+@dataclass(frozen=True)
+class MissingAsLevel:
+    """Codes of another encoder, with one more code, the last one, for missing values.
+
+    The encoded columns are integer codes, one column for each column of the table. Only columns with enough missing
+    values in training get the additional code, and none that is derived from another one, so that a missing date counts
+    once; in other columns a missing value has code -1 and is ignored. A column without any known value in training has the
+    code for missing values alone.
+
+    Parameters
+    ----------
+    inner : Encoder, default=ByColumnType()
+        An encoder of codes, such as bins, levels, or both (`ByColumnType`).
+    least_rows : int, default=1
+        Number of training rows with a missing value from which on a column gets the additional code.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> from calibayes.encoders import Levels
+    >>> from calibayes.families import Categorical
+    >>> families = [("colors", Categorical(1.0), every, MissingAsLevel(Levels()))]
+    >>> GenerativeClassifier(families=families).fit([["red"], ["blue"], [None], [None]], [0, 0, 1, 1]).predict([[None]])
+    array([1])
+    """
+
+    inner: Encoder = field(default_factory=ByColumnType)
+    least_rows: int = 1
+    indices: tuple[int, ...] = ()
+    inner_places: tuple[int, ...] = ()
+    """Positions, among the encoded columns, of those with a known value: the columns of the inner encoder."""
+    has_missing: tuple[bool, ...] = ()
+    """Whether each column has the additional code."""
+    missing_is_coded: bool = True
+    """Whether missing values get their own code; if not, they have code -1 in all columns."""
+
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> MissingAsLevel:
+        least = self.least_rows * summary.unit
+        all_missing = [summary.missing_rows(j) == summary.n for j in indices]
+        inner_places = tuple(place for place, is_empty in enumerate(all_missing) if not is_empty)
+        inner_indices = [indices[place] for place in inner_places]
+        return replace(
+            self,
+            inner=self.inner.fit(summary, inner_indices) if inner_indices else self.inner,
+            indices=tuple(indices),
+            inner_places=inner_places,
+            has_missing=tuple(
+                is_empty or (reaches(summary.missing_weight(j), least) and not summary.is_derived(j))
+                for j, is_empty in zip(indices, all_missing, strict=True)
+            ),
+        )
+
+    def verify(self) -> None:
+        """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
+        verify.require_columns("indices", self.indices)
+        verify.require_length("has_missing", self.has_missing, len(self.indices))
+        verify.require_positions("inner_places", self.inner_places, len(self.indices))
+        verify.require_ascending("inner_places", np.array(self.inner_places))
+        all_missing = set(range(len(self.indices))) - set(self.inner_places)
+        verify.require(
+            all(self.has_missing[place] for place in all_missing),
+            "a column without levels must have a code for missing values",
+        )
+        if self.inner_places:
+            verify_nested(self.inner, tuple(self.indices[p] for p in self.inner_places), is_codes=True)
+
+    def with_missing_unknown(self) -> MissingAsLevel:
+        """The same encoder with missing values as unknown (code -1), for rows whose missing values are to be imputed."""
+        return replace(self, missing_is_coded=False)
+
+    @property
+    def _inner_sizes(self) -> Array:
+        """Number of codes of each column without that for missing values, (d,)."""
+        sizes = np.zeros(len(self.indices), dtype=np.intp)
+        if self.inner_places:
+            sizes[list(self.inner_places)] = self.inner.layout()["levels"]
+        return sizes
+
+    def encode(self, table: Table) -> Array:
+        codes = np.full((table.n, len(self.indices)), -1)
+        if self.inner_places:
+            codes[:, list(self.inner_places)] = self.inner.encode(table)
+        columns = zip(self.indices, self._inner_sizes, self.has_missing, strict=True)
+        for place, (j, size, has_missing) in enumerate(columns):
+            if has_missing and self.missing_is_coded:
+                codes[table.missing_mask(j), place] = size
+        return codes
+
+    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
+        sizes = self._inner_sizes
+        columns: list[Array] = [np.full(len(encoded), np.nan) for _ in self.indices]
+        if self.inner_places:
+            inner_codes = np.minimum(np.maximum(encoded, 0), np.maximum(sizes - 1, 0))
+            decoded = self.inner.decode(inner_codes[:, list(self.inner_places)], rng)
+            for place, column in zip(self.inner_places, decoded, strict=True):
+                columns[place] = column
+        return [
+            _with_missing(column, codes == size)
+            for column, codes, size in zip(columns, encoded.T, sizes, strict=True)
+        ]
+
+    def layout(self) -> Mapping[str, Any]:
+        inner = self.inner.layout() if self.inner_places else {"levels": ()}
+        sizes, ordered = self._inner_sizes, np.zeros(len(self.indices), dtype=np.intp)
+        ordered[list(self.inner_places)] = inner.get("ordered", 0)
+        volume = inner.get("log_volume", np.zeros(int(sizes.sum())))
+        by_column = np.split(volume, np.cumsum(sizes)[:-1])
+        volumes = [
+            np.append(part, np.zeros(int(has_missing)))
+            for part, has_missing in zip(by_column, self.has_missing, strict=True)
+        ]
+        return {
+            "levels": tuple(int(size) for size in sizes + np.array(self.has_missing)),
+            "ordered": tuple(int(size) for size in ordered),
+            "log_volume": np.concatenate(volumes),
+            "gappy": self.has_missing,
+        }
+
+    def _with_missing_code(self, inner_codes: NewCodes, changed: MissingAsLevel) -> NewCodes:
+        """New codes of all columns in a changed encoder: the code for missing values stays the last one."""
+        if inner_codes is None:
+            return None
+        by_place = dict(zip(self.inner_places, inner_codes, strict=True))
+        columns = zip(self._inner_sizes, changed._inner_sizes, self.has_missing, strict=True)
+        return [
+            np.append(by_place.get(place, np.arange(old)), np.full(int(has_missing), new))
+            for place, (old, new, has_missing) in enumerate(columns)
+        ]
+
+    def extend(self, table: Table) -> tuple[MissingAsLevel, NewCodes]:
+        inner, codes = self.inner.extend(table) if self.inner_places else (self.inner, None)
+        extended = replace(self, inner=inner)
+        return extended, self._with_missing_code(codes, extended)
+
+    def restricted_to(self, counts: Array) -> tuple[MissingAsLevel, NewCodes]:
+        by_column = np.split(counts, np.cumsum(self.layout()["levels"])[:-1])
+        inner_counts = [by_column[place][: self._inner_sizes[place]] for place in self.inner_places]
+        inner, codes = (
+            self.inner.restricted_to(np.concatenate(inner_counts))
+            if self.inner_places
+            else (self.inner, None)
+        )
+        restricted = replace(self, inner=inner)
+        return restricted, self._with_missing_code(codes, restricted)
+
+    def unite(self, other: MissingAsLevel) -> tuple[MissingAsLevel, NewCodes, NewCodes]:
+        if (self.inner_places, self.has_missing) != (other.inner_places, other.has_missing):
+            raise ValueError("models with missing values in different columns cannot be merged")
+        inner, ours, theirs = self.inner.unite(other.inner) if self.inner_places else (self.inner, None, None)
+        united = replace(self, inner=inner)
+        return united, self._with_missing_code(ours, united), other._with_missing_code(theirs, united)
+
+    @property
+    def data_dependence(self) -> str:
+        return self.inner.data_dependence or "columns with missing values are found in the training rows"
+
+    def remarks(self) -> list[str]:
+        if not self.inner_places:
+            return ["all missing"] * len(self.indices)
+        inner = self.inner.remarks() if isinstance(self.inner, HasRemarks) else [""] * len(self.inner_places)
+        by_place = dict(zip(self.inner_places, inner, strict=True))
+        return [by_place.get(place, "all missing") for place in range(len(self.indices))]
+
+
+def _with_missing(column: Array, missing: Array) -> Array:
+    """A column with missing values at a mask: NaN among numbers, None among others."""
+    if not missing.any():
+        return column
+    if column.dtype.kind in "fiu":
+        return np.where(missing, np.nan, column)
+    objects = column.astype(object)
+    objects[missing] = None
+    return objects

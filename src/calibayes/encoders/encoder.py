@@ -74,14 +74,6 @@ class HasRemarks(Protocol):
 
 
 @runtime_checkable
-class MissingIsValue(Protocol):
-    """An encoder in which a missing value has a code of its own."""
-
-    def with_missing_unknown(self) -> Encoder:
-        """The same encoder with missing values as unknown (code -1), for rows whose missing values are to be imputed."""
-
-
-@runtime_checkable
 class ImputesTraining(Protocol):
     """An encoder that imputes missing values of training rows, and leaves them missing (NaN) in new rows.
 
@@ -98,26 +90,6 @@ class Derived(Protocol):
 
     sources: tuple[int, ...]
     """For each encoded column, the position (among the encoder's columns) of the column it was computed from."""
-
-
-@runtime_checkable
-class MixesColumns(Protocol):
-    """An encoder each of whose encoded columns may depend on all columns of the table."""
-
-    def encode_known(self, table: Table, known: Array) -> Array:
-        """`encode` of the rows for each set of known columns, (sets, columns) booleans: (sets * n, d); others are imputed."""
-
-
-@runtime_checkable
-class SplitsColumns(Protocol):
-    """An encoder whose codes are leaves of trees over the columns of the table."""
-
-    def path_terms(self, table: Table, values: Array, mass: Array) -> tuple[Array, Array]:
-        """What each column contributes, on the paths of the rows, to the sum of their leaves' values, (n, k, d).
-
-        ``values`` (k, leaves) are averaged over the leaves of a node by ``mass`` (leaves,). Also returns the value of no
-        column, (k,).
-        """
 
 
 def verify_nested(inner: Encoder, indices: Sequence[int], *, is_codes: bool) -> Mapping[str, Any]:

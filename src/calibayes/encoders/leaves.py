@@ -9,34 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.core import verify
 from calibayes.core.protocols import Array
-from calibayes.core.verify import (
-    require,
-    require_array,
-    require_ascending,
-    require_columns,
-    require_finite,
-    require_length,
-    require_positions,
-)
 from calibayes.encoders.bins import QuantileBins
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import FixedLayout, verify_nested
 from calibayes.encoders.levels import Levels
-from calibayes.kernels.byte_columns import MOST_CODES, WORD, ByteColumns, byte_columns, first_cells
+from calibayes.kernels import tree_growth
+from calibayes.kernels.dispatch import map_row_ranges
 from calibayes.kernels.forests import ONE_LEAF, Forest, forest_of, leaf_codes, path_terms
 from calibayes.kernels.level_counts import places_in_class
 from calibayes.kernels.posterior import log_normalize
-from calibayes.kernels.threads import map_row_ranges
-from calibayes.kernels.tree_growth import (
-    GrownForest,
-    GrowthSettings,
-    Report,
-    Sample,
-    by_first_row,
-    fold_of,
-    grow_forests,
-)
+from calibayes.kernels.tree_nodes import MOST_CODES, WORD, ByteColumns, byte_columns, first_cells
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
 
@@ -87,16 +71,16 @@ class OrderedBytes:
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require_columns("indices", self.indices)
-        require_positions("places", self.places, len(self.indices))
-        require_ascending("places", np.array(self.places))
-        require_length("orders", self.orders, len(self.places))
+        verify.require_columns("indices", self.indices)
+        verify.require_positions("places", self.places, len(self.indices))
+        verify.require_ascending("places", np.array(self.places))
+        verify.require_length("orders", self.orders, len(self.places))
         if not self.places:
             return
         layout = verify_nested(self.inner, tuple(self.indices[p] for p in self.places), is_codes=True)
         for order, levels in zip(self.orders, layout["levels"], strict=True):
-            require_array("orders", order, (levels,), "u")
-            require(order.dtype == np.uint8, "orders must be bytes")
+            verify.require_array("orders", order, (levels,), "u")
+            verify.require(order.dtype == np.uint8, "orders must be bytes")
 
     @property
     def sizes(self) -> Array:
@@ -200,7 +184,7 @@ class Leaves(FixedLayout):
     1.0
     """
 
-    settings: GrowthSettings = field(default_factory=GrowthSettings)
+    settings: tree_growth.GrowthSettings = field(default_factory=tree_growth.GrowthSettings)
     monotone: tuple[tuple[int, int], ...] = ()
     indices: tuple[int, ...] = ()
     bytes: OrderedBytes = field(default_factory=OrderedBytes)
@@ -215,7 +199,11 @@ class Leaves(FixedLayout):
     data_dependence = "trees are grown on the training rows"
 
     def fit(
-        self, summary: TableSummary, indices: Sequence[int], report: Report = _silent, unit: float = 1.0
+        self,
+        summary: TableSummary,
+        indices: Sequence[int],
+        report: tree_growth.Report = _silent,
+        unit: float = 1.0,
     ) -> Leaves:
         """This encoder fitted to the columns at ``indices``; weights are divided by ``unit``, the weight of one row."""
         codes, weight = summary.codes, summary.weight / unit
@@ -227,9 +215,9 @@ class Leaves(FixedLayout):
         if len(mass) < 2:
             raise ValueError("Leaves needs rows of two classes")
         log_start = np.log(np.maximum(mass / mass.sum(), np.finfo(np.float64).tiny))
-        order = by_first_row(codes[labeled], len(log_start))
+        order = tree_growth.by_first_row(codes[labeled], len(log_start))
         begin = np.broadcast_to(log_start[order], (len(codes), len(log_start)))
-        sample = Sample(columns, np.argsort(order)[codes], weight, begin).only(labeled)
+        sample = tree_growth.GrowthRows(columns, np.argsort(order)[codes], weight, begin).only(labeled)
         sign = 1 if order[0] == 0 else -1  # the direction is that of the second of two classes in this order
         grown, losses = _grown(sample, self.settings, sign * self._direction(indices), report)
         return replace(
@@ -250,16 +238,18 @@ class Leaves(FixedLayout):
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require_columns("indices", self.indices)
-        require(self.forest.count >= 1, "there must be a tree")
-        require(self.bytes.indices == self.indices, "the bytes are those of other columns")
-        require_positions("column", self.forest.column[self.forest.column >= 0], len(self.indices))
-        k = len(require_finite("log_start", self.log_start, (None,)))
-        require(k >= 2, "log_start has fewer than two classes")
-        require_finite("log_factor", self.log_factor, (k, sum(self.forest.leaves)))
-        require(len(require_array("losses", self.losses, (None,))) >= 1, "losses are empty")
+        verify.require_columns("indices", self.indices)
+        verify.require(self.forest.count >= 1, "there must be a tree")
+        verify.require(self.bytes.indices == self.indices, "the bytes are those of other columns")
+        verify.require_positions("column", self.forest.column[self.forest.column >= 0], len(self.indices))
+        k = len(verify.require_finite("log_start", self.log_start, (None,)))
+        verify.require(k >= 2, "log_start has fewer than two classes")
+        verify.require_finite("log_factor", self.log_factor, (k, sum(self.forest.leaves)))
+        verify.require(len(verify.require_array("losses", self.losses, (None,))) >= 1, "losses are empty")
         for position, sign in self.monotone:
-            require(position >= 0 and sign in (-1, 1), "monotone must be pairs of a column and 1 or -1")
+            verify.require(
+                position >= 0 and sign in (-1, 1), "monotone must be pairs of a column and 1 or -1"
+            )
 
     def encode(self, table: Table) -> Array:
         return leaf_codes(self.bytes.encode(table), self.forest)
@@ -281,6 +271,11 @@ class Leaves(FixedLayout):
         return self, None, None
 
     def path_terms(self, table: Table, values: Array, mass: Array) -> tuple[Array, Array]:
+        """What each column contributes, on the paths of the rows, to the sum of their leaves' values, (n, k, d).
+
+        ``values`` (k, leaves) are averaged over the leaves of a node by ``mass`` (leaves,). Also returns the value of no
+        column, (k,).
+        """
         return path_terms(self.bytes.encode(table), self.forest, values, mass)
 
     def start_probabilities(self, mass: Array) -> tuple[Array, Array]:
@@ -303,19 +298,26 @@ class Leaves(FixedLayout):
 
 
 def _grown(
-    sample: Sample, settings: GrowthSettings, direction: Array, report: Report
-) -> tuple[GrownForest, Array]:
+    sample: tree_growth.GrowthRows,
+    settings: tree_growth.GrowthSettings,
+    direction: Array,
+    report: tree_growth.Report,
+) -> tuple[tree_growth.GrownForest, Array]:
     """Trees grown on a sample, and the log loss of held-out rows by number of trees."""
     place = places_in_class(sample.labels)
     if len(place) < FEW_ROWS and place.max() >= FOLDS - 1:
-        folds = [fold_of(sample, place % FOLDS == number) for number in range(FOLDS)]
-        losses = grow_forests(folds, settings, direction, report).losses
+        folds = [tree_growth.fold_of(sample, place % FOLDS == number) for number in range(FOLDS)]
+        losses = tree_growth.grow_forests(folds, settings, direction, report).losses
         settings, held_out = replace(settings, trees=_best_round(losses)), np.zeros(len(place), dtype=bool)
-        return grow_forests([fold_of(sample, held_out)], settings, direction).forests[0], losses
+        return tree_growth.grow_forests([tree_growth.fold_of(sample, held_out)], settings, direction).forests[
+            0
+        ], losses
     held_out = place % HELD_OUT == HELD_OUT // 2 - 1
     if not sample.weight[held_out].any():
         settings = replace(settings, trees=min(settings.trees, settings.patience))
-    (grown,), losses = grow_forests([fold_of(sample, held_out)], settings, direction, report)
+    (grown,), losses = tree_growth.grow_forests(
+        [tree_growth.fold_of(sample, held_out)], settings, direction, report
+    )
     return grown, losses
 
 

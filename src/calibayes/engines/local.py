@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 from calibayes.core.named_arrays import total
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Engine, Parts
-from calibayes.kernels.threads import ordered_map, reuse_threads, thread_limit
+from calibayes.kernels.dispatch import ordered_map, reuse_threads, thread_limit
 
 
 class _Limit:

@@ -13,11 +13,11 @@ from calibayes.encoders.leaves import OrderedBytes
 from calibayes.ensemble.grown_trees import GrownTrees
 from calibayes.kernels.posterior import held_out_scores, log_normalize, mixture_weights
 from calibayes.kernels.tree_growth import (
-    Fold,
     GrownForests,
+    GrowthFold,
+    GrowthRows,
     GrowthSettings,
     Report,
-    Sample,
     by_first_row,
     fold_of,
     grow_forests,
@@ -80,7 +80,7 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     weight = rows.weight / unit_weight(rows)  # priors of trees are in rows
     order = by_first_row(rows.codes, task.log_members.shape[1])
     place = np.argsort(order)
-    sample = Sample(columns, place[rows.codes], weight, SHARE * task.log_members[:, order])
+    sample = GrowthRows(columns, place[rows.codes], weight, SHARE * task.log_members[:, order])
     folds = [fold_of(sample, mask) for mask in task.held_out]
     grown = grow_forests(folds, _bounded(settings, folds), report=task.report)
     if not any(part.forest.count for part in grown.forests):
@@ -101,7 +101,7 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     return _as_value(encoder, grown, of_trees, place), HeldOutScores(*scores, average)
 
 
-def _bounded(settings: GrowthSettings, folds: Sequence[Fold]) -> GrowthSettings:
+def _bounded(settings: GrowthSettings, folds: Sequence[GrowthFold]) -> GrowthSettings:
     """The settings with fewer trees if there are so many bins and classes that growth would take too long."""
     columns, _, _, log_scores = folds[0].training
     sums = int(columns.first[-1]) * packed_classes(log_scores.shape[1])

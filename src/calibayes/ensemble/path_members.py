@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Model, Trees
+from calibayes.core.protocols import Array, Model, ModelArrays
 from calibayes.core.verify import require_number
 from calibayes.encoders.encoder import Encoder
 from calibayes.ensemble.member import NO_PATH, CalibrationPath, EnsembleLoss, FoldContext, MemberResult
@@ -358,7 +358,7 @@ class ShrinkageMember:
         family = self.family(amount, factor)
         return GenerativeClassifier(families=[(self.name, family, every, self.encoder)], rule="ml")
 
-    def _shrunk(self, model: Model, sums: Trees, amount: float) -> Product:
+    def _shrunk(self, model: Model, sums: ModelArrays, amount: float) -> Product:
         """A fold's model with another amount of shrinkage."""
         product = cast(Product, model)
         layout = cast(Gaussian, product.families[self.name]).layout
@@ -370,7 +370,7 @@ def _predictions(
     recipe: Recipe,
     folds: Sequence[Fold],
     models: list[Product],
-    sums: list[Trees],
+    sums: list[ModelArrays],
     source: ArraySource,
     k: int,
 ) -> Array:

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from calibayes.encoders.bins import AdaptiveBins, InformedBins
-from calibayes.encoders.by_column_type import ByColumnType
-from calibayes.encoders.dense import Dense
-from calibayes.encoders.missing_as_level import MissingAsLevel
-from calibayes.encoders.principal import PrincipalComponents
+from calibayes.encoders.by_column_type import ByColumnType, MissingAsLevel
+from calibayes.encoders.dense import Dense, PrincipalComponents
 from calibayes.ensemble.fitted_ensemble import FREQUENCIES
 from calibayes.ensemble.member import Member, RefitMember
 from calibayes.ensemble.path_members import KernelMember, PathMember, ShrinkageMember

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.abilities import Conjugate
 from calibayes.core.named_arrays import add, subtract
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Engine, Rule, Trees
+from calibayes.core.protocols import Array, Engine, ModelArrays, Rule
 from calibayes.encoders.leaves import Leaves
 from calibayes.encoders.schema import Schema, column_types
 from calibayes.engines import chosen_engine, computing
@@ -96,12 +96,12 @@ def require_every_class(classes: Array, rows: Rows) -> None:
         raise ValueError(f"no rows (or no weight) in class {', '.join(map(repr, empty))}")
 
 
-def grown_statistics(leaves: Leaves, data: Trees) -> Trees:
+def grown_statistics(leaves: Leaves, data: ModelArrays) -> ModelArrays:
     """Counts of classes and leaves under which the posterior is that of the grown trees."""
     return counts_at(*leaves.start_probabilities(data[TREES]["count"].sum(axis=0)), data)
 
 
-def counts_at(log_leaf: Array, log_class: Array, data: Trees) -> Trees:
+def counts_at(log_leaf: Array, log_class: Array, data: ModelArrays) -> ModelArrays:
     """As many counts as ``data`` has, in proportion to p(leaf | class) (k, leaves) and p(class) (k,)."""
     of_class = data[PRIOR]["count"].sum() * np.exp(log_class)
     return {
@@ -122,8 +122,8 @@ def merged(ours: Fitted, theirs: Fitted) -> Fitted:
     if ours.binding.names != theirs.binding.names:
         raise ValueError("different columns")
     binding, _, _ = ours.binding.unite(theirs.binding)
-    data: Trees = add(ours.data_statistics, theirs.data_statistics)
-    counts: Trees = add(_calibrated(ours), _calibrated(theirs))
+    data: ModelArrays = add(ours.data_statistics, theirs.data_statistics)
+    counts: ModelArrays = add(_calibrated(ours), _calibrated(theirs))
     merged = replace(ours, binding=binding, n_iter=ours.n_iter + theirs.n_iter)
     return _at(merged.with_extra("receipts", ()), data, counts)
 
@@ -132,7 +132,7 @@ def with_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
     """The counts with those of further rows, and the leaves moved by a step on them."""
     _require_free(fitted)
     added = _data_of(fitted, rows, engine)
-    data: Trees = add(fitted.data_statistics, added)
+    data: ModelArrays = add(fitted.data_statistics, added)
     share = _weight(added) / _weight(data)
     return _at(
         replace(fitted, n_iter=fitted.n_iter + 1).with_extra("receipts", ()),
@@ -148,7 +148,7 @@ def without_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
     """
     _require_free(fitted)
     removed = _data_of(fitted, rows, engine)
-    data: Trees = subtract(fitted.data_statistics, removed)
+    data: ModelArrays = subtract(fitted.data_statistics, removed)
     for name, arrays in data.items():
         before, after = fitted.data_statistics[name]["count"], arrays["count"]
         if (after < -ROUNDING * np.maximum(before, 1.0)).any():
@@ -175,24 +175,24 @@ def _leaves(fitted: Fitted) -> Leaves:
     return cast(Leaves, fitted.binding.encoders[TREES])
 
 
-def _data_of(fitted: Fitted, rows: Rows, engine: Engine) -> Trees:
+def _data_of(fitted: Fitted, rows: Rows, engine: Engine) -> ModelArrays:
     """The counts of rows by class and leaf."""
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
     return data_sums(fitted.model, source, engine, len(fitted.classes)).statistics
 
 
-def _weight(data: Trees) -> float:
+def _weight(data: ModelArrays) -> float:
     return float(data[PRIOR]["count"].sum())
 
 
-def _calibrated(fitted: Fitted) -> Trees:
+def _calibrated(fitted: Fitted) -> ModelArrays:
     """The calibrated counts: those of the probabilities of a model, as many as its rows."""
     parameters = fitted.learned()
     log_leaf, log_class = (parameters[name]["log_probability"] for name in (TREES, PRIOR))
     return counts_at(log_leaf, log_class, fitted.data_statistics)
 
 
-def _moved(fitted: Fitted, rows: Rows, share: float, data: Trees) -> Trees:
+def _moved(fitted: Fitted, rows: Rows, share: float, data: ModelArrays) -> ModelArrays:
     """Calibrated counts, as many as ``data``, after a step of growth on some rows, times their share among all rows."""
     leaves, parameters = _leaves(fitted), fitted.learned()
     log_leaf, log_class = (parameters[name]["log_probability"] for name in (TREES, PRIOR))
@@ -204,7 +204,7 @@ def _moved(fitted: Fitted, rows: Rows, share: float, data: Trees) -> Trees:
     return counts_at(*leaves.normalized(log_leaf + changes, log_class), data)
 
 
-def _at(fitted: Fitted, data: Trees, counts: Trees) -> Fitted:
+def _at(fitted: Fitted, data: ModelArrays, counts: ModelArrays) -> Fitted:
     """The model with other counts of the data, and other calibrated ones."""
     state = fitted.rule.begin(fitted.model, counts)
     return replace(

@@ -11,15 +11,14 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Engine
-from calibayes.core.resolve import resolve
+from calibayes.core.protocols import Array, Engine, resolve
 from calibayes.encoders.dense import Dense
 from calibayes.encoders.encoder import Encoder
 from calibayes.families import ClassPrior, Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
-from calibayes.families.class_centers import Regularizer, Shape
 from calibayes.families.covariances import (
     FixedCovariance,
     Plain,
+    Regularizer,
     TowardsIdentity,
     TowardsSphere,
     WeightedTied,
@@ -64,7 +63,7 @@ class GaussianPreset(GenerativeEstimator):
     prior: NormalInverseWishart | Literal["auto"] | None = "auto"
     class_weight: Mapping[Any, float] | str | None = None
 
-    _shape: ClassVar[Shape]
+    _shape: ClassVar[Full]
     _traits = Traits(allows_lost_classes=True, runs_on_device=True)
 
     if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class GaussianPreset(GenerativeEstimator):
 
 
 def gaussian_of(
-    model: GaussianPreset, shape: Shape | None = None, regularizer: Regularizer | None = None
+    model: GaussianPreset, shape: Full | None = None, regularizer: Regularizer | None = None
 ) -> Gaussian:
     """The family of a preset, or one with another shape of the covariances or another regularizer."""
     regularizer = model._regularizer() if regularizer is None else regularizer
@@ -118,7 +117,7 @@ class LinearDecision:
 
     fitted_: Any
     parameters_: Any
-    _shape: ClassVar[Shape]
+    _shape: ClassVar[Full]
 
     def _linear_scores(self) -> tuple[Array, Array]:
         """Coefficients (k, d) and intercepts (k,) of log p(class | x), up to a term that all classes share."""
@@ -295,7 +294,7 @@ class LinearDiscriminantAnalysis(
     covariance_estimator: Any = field(default=None, kw_only=False)
     encoder: str | Encoder | None = None
 
-    _shape: ClassVar[Shape] = Tied()
+    _shape: ClassVar[Full] = Tied()
 
     def __sklearn_tags__(self) -> Any:
         return _accepting_text(super().__sklearn_tags__(), self.encoder)
@@ -443,7 +442,7 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     covariance_estimator: Any = None
     encoder: str | Encoder | None = None
 
-    _shape: ClassVar[Shape] = Full()
+    _shape: ClassVar[Full] = Full()
 
     def __sklearn_tags__(self) -> Any:
         return _accepting_text(super().__sklearn_tags__(), self.encoder)
@@ -529,7 +528,7 @@ class GenerativeLogisticRegression(LinearDecision, GaussianPreset):
     priors: Array | ClassPrior | None = None
     encoder: str | Encoder | None = None
 
-    _shape: ClassVar[Shape] = TiedDiagonal()
+    _shape: ClassVar[Full] = TiedDiagonal()
 
     def __sklearn_tags__(self) -> Any:
         return _accepting_text(super().__sklearn_tags__(), self.encoder)

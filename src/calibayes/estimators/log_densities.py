@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.notices import collected_warnings, warn
-from calibayes.core.protocols import Array
-from calibayes.core.resolve import resolve
+from calibayes.core.protocols import Array, resolve
 from calibayes.core.verify import (
     require,
     require_array,
@@ -30,9 +29,9 @@ from calibayes.dependence import (
     Dependence,
     Measure,
     MutualInformation,
+    PairSelection,
     Pearson,
     Permuted,
-    Selection,
     SignificantPairs,
     Spearman,
     TopFraction,
@@ -450,7 +449,7 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
         return [np.zeros(0, dtype=np.int64)], None
 
 
-SELECTIONS: dict[str | None, Callable[[], Selection]] = {
+SELECTIONS: dict[str | None, Callable[[], PairSelection]] = {
     "cv": BestFraction,
     "significant": SignificantPairs,
     None: TopFraction,

@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from calibayes.core.protocols import Array, Engine, Layout
-from calibayes.core.resolve import resolve
-from calibayes.encoders.clusters import Clusters
+from calibayes.core.protocols import Array, Engine, Layout, resolve
+from calibayes.encoders.numbers import Clusters
 from calibayes.engines import chosen_engine
 from calibayes.estimators.discriminant_analysis import GaussianPreset
 from calibayes.families import (
@@ -27,7 +26,6 @@ from calibayes.families import (
     TiedSpherical,
     TreeCovariance,
 )
-from calibayes.families.class_centers import Shape
 from calibayes.families.covariances import Plain, Ridge
 from calibayes.kernels.posterior import held_out_scores
 from calibayes.learn import data_sums, learn
@@ -136,7 +134,7 @@ def _fold_scores(estimator: Any, rows: Rows, labels: Array, held_out: Array) -> 
 
 # -- Discriminant analysis with several Gaussian components per class ----------------------------------------
 
-SHAPES: dict[str, Callable[[], Shape]] = {
+SHAPES: dict[str, Callable[[], Full]] = {
     "full": Full,
     "diagonal": Diagonal,
     "spherical": Spherical,
@@ -207,7 +205,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
     """
 
     n_components: int | Sequence[int] | Literal["bic", "cv"] = 3
-    covariance: str | Shape = "tied"
+    covariance: str | Full = "tied"
     max_components: int = 5
     reg: float = 0.0
     priors: Any = None

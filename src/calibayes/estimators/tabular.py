@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from calibayes.core.protocols import Array
-from calibayes.core.resolve import resolve
-from calibayes.encoders.bins import AdaptiveBins, bins_named
+from calibayes.core.protocols import Array, resolve
+from calibayes.encoders.bins import AdaptiveBins, Grid, bins_named
 from calibayes.encoders.encoder import Encoder
-from calibayes.encoders.grid import Grid
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.schema import Schema
 from calibayes.estimators.column_kinds import (

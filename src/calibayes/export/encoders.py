@@ -19,7 +19,7 @@ from calibayes.encoders.dense import FARTHEST, AsinhScaled, Indicators, MissingI
 from calibayes.encoders.leaves import OrderedBytes
 from calibayes.encoders.numbers import Counts
 from calibayes.export import expressions as ex
-from calibayes.kernels.forests import Forest, Tree
+from calibayes.kernels.forests import Forest, TreeNodes
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.dates import CALENDAR as CALENDAR_LEVELS
 from calibayes.tables.dates import DATE, DAY, DURATION, FIRST_WEEKDAY, SECOND, Dates, time_zone
@@ -249,7 +249,7 @@ def leaves(forest: Forest, columns: Sequence[ex.Expression]) -> list[ex.Expressi
     return [ex.Once(_leaf(tree, 0, columns)) for tree in forest.trees()]
 
 
-def _leaf(tree: Tree, node: int, columns: Sequence[ex.Expression]) -> ex.Expression:
+def _leaf(tree: TreeNodes, node: int, columns: Sequence[ex.Expression]) -> ex.Expression:
     """The leaf of a row in the subtree of a node. A comparison with a missing byte is false: "otherwise" is its branch."""
     left, right = (int(child) for child in tree.children[node])
     if tree.column[node] < 0:

@@ -17,9 +17,9 @@ from calibayes import families
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays
 from calibayes.export import expressions as ex
-from calibayes.families.counts import EventCounts
+from calibayes.families.events import EventCounts
 from calibayes.kernels.gaussian_density import LOG_TWO_PI
-from calibayes.kernels.networks import TreeTables
+from calibayes.kernels.networks import TreeProbabilities
 
 # -- The generic function of which each exported family registers an implementation --------------------------
 
@@ -349,11 +349,11 @@ def _(
         )
     parents = tuple(next(iter(of_column), -1) for of_column in tables.parents)
     return tree_densities(
-        TreeTables(parents, tables.order, tables.split(parameters["log_probability"])), columns
+        TreeProbabilities(parents, tables.order, tables.split(parameters["log_probability"])), columns
     )
 
 
-def tree_densities(tree: TreeTables, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def tree_densities(tree: TreeProbabilities, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     """log p(known cells | class) of the classes that share a tree."""
     cells = _cells(tree, columns)
     return [
@@ -362,7 +362,7 @@ def tree_densities(tree: TreeTables, columns: Sequence[ex.Expression]) -> list[e
     ]
 
 
-def _cells(tree: TreeTables, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _cells(tree: TreeProbabilities, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
     """The cell of each column in its table; missing where the column or its parent is."""
     return [
         columns[j] if parent < 0 else ex.Once(columns[parent] * float(tree.tables[j].shape[-1]) + columns[j])
@@ -374,7 +374,7 @@ def _cells(tree: TreeTables, columns: Sequence[ex.Expression]) -> list[ex.Expres
 class ClassDensity:
     """The log density of one class."""
 
-    tree: TreeTables
+    tree: TreeProbabilities
     tables: Sequence[Array]
     """log p(level | parent's level) of each column, (parent's levels or 1, levels)."""
     columns: Sequence[ex.Expression]

@@ -25,10 +25,11 @@ A kernel density, and the class prior of a joint model:
 ['numbers']
 """
 
-from calibayes.families.bernoulli import Bernoulli
-from calibayes.families.categorical import Categorical
 from calibayes.families.class_centers import SoftThreshold
+from calibayes.families.counts import Bernoulli, Categorical
 from calibayes.families.covariances import Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical
+from calibayes.families.density import ColumnDensity, Density
+from calibayes.families.events import Complement, Multinomial, Poisson
 from calibayes.families.gaussian import Gaussian, Inflated
 from calibayes.families.k_dependence import KDependence
 from calibayes.families.kernel_bandwidths import (
@@ -39,16 +40,12 @@ from calibayes.families.kernel_bandwidths import (
     SheatherJones,
     Silverman,
 )
-from calibayes.families.kernel_density import KernelDensity
-from calibayes.families.kernel_pair import KernelPair
+from calibayes.families.kernel_density import KernelDensity, KernelPair
 from calibayes.families.mixture import Mixture
 from calibayes.families.model import ClassPrior, Product
-from calibayes.families.multinomial import Complement, Multinomial
 from calibayes.families.one_dependence import AveragedOneDependence
-from calibayes.families.poisson import Poisson
 from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart, WithinClasses
-from calibayes.families.tree import Tree
-from calibayes.families.tree_covariance import TreeCovariance
+from calibayes.families.tree import Tree, TreeCovariance
 from calibayes.families.tree_structures import AllEdges, InformativeEdges, OneTree, PerClass, SignificantEdges
 
 __all__ = [
@@ -57,7 +54,9 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "ClassPrior",
+    "ColumnDensity",
     "Complement",
+    "Density",
     "Diagonal",
     "Dirichlet",
     "FixedWidth",

@@ -1,21 +1,20 @@
-"""Base of families over event counts: the number of events of each column in each class."""
+"""Families over counts of levels, with pseudo-counts: columns of zeros and ones (Bernoulli), or of levels (categorical)."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 
-from calibayes.core.abilities import LeftOut
-from calibayes.core.protocols import AnyArray, Array, Arrays, Layout, ValidStatistics
-from calibayes.core.verify import require_arrays, require_finite
-from calibayes.families.model import UNBOUND
+from calibayes.core import verify
+from calibayes.core.abilities import GradientStep, LeftOut, PassInputs, PassResult
+from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.families.density import UNBOUND
 from calibayes.families.priors import Dirichlet
-from calibayes.kernels import event_counts, moments
-from calibayes.kernels.event_counts import is_sparse
+from calibayes.kernels import event_counts, level_counts, moments
+from calibayes.kernels.posterior import fused_pass, log_project
 
 # -- Base of families over counts: pseudo-counts of a Dirichlet prior, and counts that stay nonnegative ------
 
@@ -78,7 +77,7 @@ class PseudoCounts:
     def verify(self) -> None:
         self.layout.verify()
         if self.layout.classes and np.ndim(self.alpha):
-            require_finite("alpha", np.asarray(self.alpha), (len(self.layout.columns),), 0.0, "fiu")
+            verify.require_finite("alpha", np.asarray(self.alpha), (len(self.layout.columns),), 0.0, "fiu")
 
     def bind(self, layout: Layout) -> Self:
         return replace(self, layout=layout)
@@ -86,51 +85,17 @@ class PseudoCounts:
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
         return self
 
+    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
+        return keep_nonnegative(current, proposed)
+
+    def cells(self, statistics: Arrays) -> Array:
+        return np.asarray(statistics["count"])
+
     def exact(self) -> Self:
         return self
 
     def conjugate(self) -> Self:
         return self if np.any(self.alpha) or self.prior else replace(self, prior=Dirichlet())
-
-
-# -- Base of families over event counts: the number of events of each column in each class -------------------
-
-
-@dataclass(frozen=True)
-class EventCounts(PseudoCounts):
-    """Statistics: events of each class and column (k, d), and rows of each class (k,)."""
-
-    reads = "counts"
-
-    @property
-    def _pseudo(self) -> Array:
-        d = len(self.layout.columns)
-        return self.pseudo_counts([d] * d)
-
-    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
-        return {"count": event_counts.totals(columns, weights), "rows": moments.zeroth(weights)}
-
-    def verify_statistics(self, statistics: Arrays) -> None:
-        k, d = len(self.layout.classes), len(self.layout.columns)
-        require_arrays("statistics", statistics, {"count": (k, d), "rows": (k,)}, least=0.0)
-
-    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        """An event count that would be negative, or a row count that would not be positive, keeps its value."""
-        invalid = {"count": ~(proposed["count"] >= 0), "rows": ~(proposed["rows"] > 0)}
-        counts = {name: np.where(invalid[name], current[name], value) for name, value in proposed.items()}
-        frozen = sum(int(mask.sum()) for mask in invalid.values())
-        return ValidStatistics(counts, frozen, np.zeros(len(counts["rows"]), dtype=bool))
-
-    @abstractmethod
-    def event_weights(self, parameters: Arrays) -> Array:
-        """Contribution of one event of each column to the log density of each class, (k, d)."""
-
-    def terms(self, columns: Array, parameters: Arrays) -> Array:
-        dense = event_counts.as_dense(columns, len(self.layout.classes))
-        return np.asarray(dense[:, None, :] * self.event_weights(parameters))
-
-    def cells(self, statistics: Arrays) -> Array:
-        return np.asarray(statistics["count"])
 
 
 # -- Exact leave-one-out probabilities of counts: a row subtracted from the counts of its class --------------
@@ -178,10 +143,235 @@ def replace_own_class(
     return density
 
 
-def nonzero_cells(columns: AnyArray) -> tuple[Array, Array, Array]:
-    """Row, column and value of each cell that is not 0, of a dense or sparse table."""
-    if is_sparse(columns):
-        rows = np.repeat(np.arange(columns.shape[0]), np.diff(columns.indptr))
-        return rows, np.asarray(columns.indices), np.asarray(columns.data, dtype=np.float64)
-    rows, cells = np.nonzero(columns)
-    return rows, cells, np.asarray(columns[rows, cells], dtype=np.float64)
+# -- Columns of zeros and ones with independent Bernoulli densities given the class --------------------------
+
+
+@dataclass(frozen=True)
+class Bernoulli(PseudoCounts):
+    """The probability of a one for each class and column. A missing value (NaN) is skipped.
+
+    ``alpha`` is a pseudo-count of zeros and of ones; ``prior``, a `Dirichlet`, may be given instead of it.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> X, y = [[0, 1], [0, 1], [1, 0], [1, 1]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("flags", Bernoulli(alpha=1.0), every)]).fit(X, y).predict([[1, 0]])
+    array([1])
+    """
+
+    reads = "flags"
+
+    @property
+    def _pseudo(self) -> Array:
+        return self.pseudo_counts([2] * len(self.layout.columns))
+
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        zeros, ones = level_counts.flag_counts(columns, weights)
+        return {"zeros": zeros, "ones": ones}
+
+    def parameters(self, statistics: Arrays) -> Arrays:
+        pseudo = self._pseudo
+        ones, zeros = statistics["ones"] + pseudo, statistics["zeros"] + pseudo
+        ones, zeros = floored(ones, ones + zeros, pseudo), floored(zeros, ones + zeros, pseudo)
+        log_total = np.log(ones + zeros)
+        return {"log_one": np.log(ones) - log_total, "log_zero": np.log(zeros) - log_total}
+
+    def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        return level_counts.flag_scores(columns, parameters["log_zero"], parameters["log_one"])
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        shape = len(self.layout.classes), len(self.layout.columns)
+        verify.require_arrays("parameters", parameters, {"log_one": shape, "log_zero": shape})
+        one, zero = (verify.probabilities_of(name, parameters[name]) for name in ("log_one", "log_zero"))
+        verify.require_sums_of_one("log_one and log_zero", one + zero)
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        shape = len(self.layout.classes), len(self.layout.columns)
+        verify.require_arrays("statistics", statistics, {"zeros": shape, "ones": shape}, least=0.0)
+
+    def cells(self, statistics: Arrays) -> Array:
+        return np.concatenate([statistics["zeros"], statistics["ones"]], axis=1)
+
+    def gradient_step(
+        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
+    ) -> GradientStep:
+        zero = parameters["log_zero"] + rate * direction["zeros"]
+        one = parameters["log_one"] + rate * direction["ones"]
+        moved = log_project(np.stack([zero.ravel(), one.ravel()], axis=1))
+        return GradientStep(
+            {"log_one": moved[:, 1].reshape(one.shape), "log_zero": moved[:, 0].reshape(one.shape)}, None
+        )
+
+    def has_hidden(self, columns: Array) -> bool:
+        return False  # missing values are not counted, so the statistics do not depend on the parameters
+
+    def log_prior(self, parameters: Arrays) -> float:
+        return float(np.sum(self._pseudo * (parameters["log_one"] + parameters["log_zero"])))
+
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
+        probability = np.exp(parameters["log_one"])[classes]
+        drawn = (rng.random(probability.shape) < probability).astype(np.float64)
+        return drawn if given is None else np.where(np.isnan(given), drawn, given)
+
+    def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
+        dense = event_counts.as_dense(columns)
+        most_probable = (posterior @ np.exp(parameters["log_one"]) > 0.5).astype(np.float64)
+        return np.where(np.isnan(dense), most_probable, dense)
+
+    def terms(self, columns: Array, parameters: Arrays) -> Array:
+        known, ones = moments.known_and_filled(event_counts.as_dense(columns, len(self.layout.classes)))
+        log_one, log_zero = parameters["log_one"], parameters["log_zero"]
+        return ones[:, None, :] * (log_one - log_zero) + known[:, None, :] * log_zero
+
+    def leave_one_out(self, columns: Array, left_out: LeftOut) -> Array | None:
+        pseudo = self._pseudo
+        zeros, ones = left_out.statistics["zeros"] + pseudo, left_out.statistics["ones"] + pseudo
+        total, even = zeros + ones, np.broadcast_to(pseudo, zeros.shape)
+
+        def scores(rows: Array, weight: float) -> Array:
+            zero = log_share(zeros, total, (ones == 0).astype(np.float64), even, weight)
+            one = log_share(ones, total, (zeros == 0).astype(np.float64), even, weight)
+            return level_counts.flag_scores(rows, zero, one)
+
+        density = np.array(self.log_density(columns, left_out.parameters))
+        return replace_own_class(density, columns, left_out, scores)
+
+
+# -- Columns of levels with independent categorical densities given the class: discrete naive Bayes ----------
+
+
+@dataclass(frozen=True)
+class Categorical(PseudoCounts):
+    """The probability of each level for each class and column.
+
+    A negative code (a missing value, or a level that did not occur in training) is skipped. ``alpha`` is a pseudo-count
+    per level; ``prior``, a `Dirichlet`, may be given instead of it.
+
+    Examples
+    --------
+    >>> from calibayes import GenerativeClassifier, every
+    >>> X, y = [["red"], ["red"], ["blue"], ["green"]], [0, 0, 1, 1]
+    >>> GenerativeClassifier(families=[("colors", Categorical(alpha=1.0), every)]).fit(X, y).predict([["green"]])
+    array([1])
+    """
+
+    reads = "levels"
+
+    @property
+    def _first(self) -> Array:
+        return level_counts.offsets(self.layout.levels)
+
+    @property
+    def _pseudo_counts(self) -> Array:
+        return np.repeat(self.pseudo_counts(self.layout.levels), self.layout.levels)
+
+    def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
+        return {"count": level_counts.weighted_counts(columns, weights, self._first)}
+
+    def statistics_by_column(self, columns: Sequence[tuple[Array, Array]]) -> Arrays:
+        tables = [
+            level_counts.weighted_counts(codes[:, None], weights, level_counts.offsets((size,)))
+            for (codes, weights), size in zip(columns, self.layout.levels, strict=True)
+        ]
+        return {"count": np.concatenate(tables, axis=1)}
+
+    def parameters(self, statistics: Arrays) -> Arrays:
+        pseudo_counts = self._pseudo_counts
+        count = statistics["count"] + pseudo_counts
+        count = floored(count, level_counts.sums_by_column(count, self._first), pseudo_counts)
+        return {"log_probability": np.log(count) - np.log(level_counts.sums_by_column(count, self._first))}
+
+    def log_density(self, columns: Array, parameters: Arrays) -> Array:
+        return level_counts.look_up(columns, parameters["log_probability"], self._first)
+
+    def fused_pass(self, columns: Array, parameters: Arrays, inputs: PassInputs) -> PassResult:
+        sums = fused_pass(columns, parameters["log_probability"], self._first, *inputs)
+        return PassResult(sums.assessment, {"count": sums.counts}, sums.classes)
+
+    def verify(self) -> None:
+        super().verify()
+        verify.require_length("levels", self.layout.levels, len(self.layout.columns))
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        shape = len(self.layout.classes), self.layout.cells
+        verify.require_arrays("parameters", parameters, {"log_probability": shape})
+        probability = verify.probabilities_of("log_probability", parameters["log_probability"])
+        verify.require_sums_of_one("log_probability", level_counts.sums_by_column(probability, self._first))
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        shape = len(self.layout.classes), self.layout.cells
+        verify.require_arrays("statistics", statistics, {"count": shape}, least=0.0)
+
+    def gradient_step(
+        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
+    ) -> GradientStep:
+        moved = parameters["log_probability"] + rate * direction["count"]
+        tables = np.split(moved, self._first[1:-1], axis=1)
+        return GradientStep(
+            {"log_probability": np.concatenate([log_project(t) for t in tables], axis=1)}, None
+        )
+
+    def has_hidden(self, columns: Array) -> bool:
+        return False  # missing values are not counted, so the statistics do not depend on the parameters
+
+    def log_prior(self, parameters: Arrays) -> float:
+        return float(np.sum(self._pseudo_counts * parameters["log_probability"]))
+
+    def sample(
+        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
+    ) -> Array:
+        drawn = np.stack(
+            [level_counts.draw(table[classes], rng) for table in self._tables(parameters)], axis=1
+        )
+        return drawn if given is None else np.where(given < 0, drawn, given)
+
+    def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
+        most_probable = [np.argmax(posterior @ table, axis=1) for table in self._tables(parameters)]
+        return np.where(columns < 0, np.stack(most_probable, axis=1), columns)
+
+    def _tables(self, parameters: Arrays) -> list[Array]:
+        """Probabilities of the levels of each column, (k, levels)."""
+        return np.split(np.exp(parameters["log_probability"]), self._first[1:-1], axis=1)
+
+    def terms(self, columns: Array, parameters: Arrays) -> Array:
+        return level_counts.look_up_each(columns, parameters["log_probability"], self._first)
+
+    def occurrences(self, statistics: Arrays) -> Array:
+        return np.asarray(statistics["count"].sum(axis=0))
+
+    def recode(self, statistics: Arrays, codes: Sequence[Array], levels: Sequence[int]) -> Arrays:
+        return {"count": level_counts.recode_counts(statistics["count"], codes, levels)}
+
+    def leave_one_out(self, columns: Array, left_out: LeftOut) -> Array | None:
+        first, pseudo = self._first, self._pseudo_counts
+        count = left_out.statistics["count"] + pseudo
+        empty = count == 0
+        tables = (
+            count,
+            level_counts.sums_by_column(count, first),
+            level_counts.sums_by_column(empty.astype(np.float64), first) - empty,
+            np.broadcast_to(pseudo, count.shape),
+        )
+        density = np.array(self.log_density(columns, left_out.parameters))
+        replaced = replace_own_class(
+            density,
+            columns,
+            left_out,
+            lambda rows, w: level_counts.look_up(rows, log_share(*tables, weight=w), first),
+        )
+        if replaced is not None:
+            return replaced
+        cells, own, rows = (
+            level_counts.cells(columns, first),
+            left_out.codes[:, None],
+            np.arange(len(columns)),
+        )
+        is_level = cells < first[-1]
+        places = np.where(is_level, cells, 0)
+        count, total, empty, pseudo = (table[own, places] for table in tables)
+        shares = log_share(count, total, empty, pseudo, left_out.weight[:, None])
+        density[rows, left_out.codes] = np.where(is_level, shares, 0.0).sum(axis=1)
+        return density

@@ -2,23 +2,131 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays
-from calibayes.core.verify import require_finite, require_length
-from calibayes.families.class_centers import Expected, Shape
-from calibayes.families.gaussian_verification import FiniteFields, ShareOfOne, VerifiedShape, verify_definite
+from calibayes.core.verify import require, require_close, require_finite, require_length
 from calibayes.kernels import gaussian_density, moments
 
+# -- Shapes of covariances -----------------------------------------------------------------------------------
+#
+# All shapes are estimated from the same sums, count, first and second moments, and differ in the form of the second
+# moments: (g, d, d) matrices or (g, d) variances, where g is the number of classes k, or 1 for a tied shape.
 
-class Full(VerifiedShape):
+LARGEST_RESIDUAL = 0.5
+"""Largest distance of a whitened covariance from the identity at which it is surely positive definite."""
+ROUNDINGS = 100.0
+"""How often the rounding error of one product the inverse of a nearly singular covariance may be off."""
+LEAST_EIGENVALUE = -1e-8
+"""Of a correlation matrix, beyond which a negative one is no rounding error."""
+
+
+class FiniteFields:
+    """A regularizer of numbers that are finite and not negative, and of one array of variances at most."""
+
+    largest: ClassVar[float] = np.inf
+    """The largest valid number."""
+
+    def verify(self) -> None:
+        for name, value in self._numbers().items():
+            require_finite(name, value, value.shape, least=0.0)
+            require(bool((value <= self.largest).all()), f"{name} is larger than {self.largest:g}")
+
+    def verify_size(self, covariance_shape: tuple[int, ...]) -> None:
+        self.verify()
+        for name, value in self._numbers().items():
+            if value.size and value.ndim:
+                require_finite(name, value, covariance_shape[-1:], least=0.0)
+
+    def _numbers(self) -> dict[str, Array]:
+        """The fields as arrays, by name."""
+        own: Any = self  # a dataclass
+        return {field.name: np.asarray(getattr(own, field.name), dtype=np.float64) for field in fields(own)}
+
+
+class ShareOfOne(FiniteFields):
+    """A regularizer whose number is a share from 0 to 1."""
+
+    largest = 1.0
+
+
+def verify_positive(variances: Array) -> None:
+    """Raises ValueError unless all variances are positive."""
+    require(bool((variances > 0).all()), "a covariance contains a variance that is not positive")
+
+
+def verify_definite(covariance: Array) -> None:
+    """Raises ValueError unless all covariances, (g, d, d) or (g, d), are positive definite."""
+    if covariance.ndim == 2:
+        verify_positive(covariance)
+        return
+    try:
+        gaussian_density.whiteners(covariance)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(str(error)) from error
+
+
+def verify_variances(variances: Array, *, is_tied: bool) -> None:
+    """Raises ValueError unless variances (k, d) are positive, and equal for all classes of a tied shape."""
+    verify_positive(variances)
+    require(
+        not is_tied or bool((variances == variances[:1]).all()), "a tied variance differs between classes"
+    )
+
+
+def verify_matrix(covariance: Array, whitener: Array, log_determinant: Array) -> None:
+    """Raises ValueError unless W C W' = I for a covariance C (d, d) and its lower triangular whitener W.
+
+    Columns are measured in their standard deviations. The rounding error of W C W' grows with the condition number of
+    C, at most the squared norm of W. A product near I proves that C is positive definite. For a singular C it may be far
+    from I; its eigenvalues are then computed.
+    """
+    d = len(covariance)
+    verify_positive(np.diagonal(covariance))
+    require(not np.triu(whitener, 1).any(), "whitener is not lower triangular")
+    require(bool((np.diagonal(whitener) > 0).all()), "whitener has a diagonal that is not positive")
+    with np.errstate(over="ignore", invalid="ignore"):  # a product that overflows is far from the identity
+        deviations = np.sqrt(np.diagonal(covariance))
+        correlation = covariance / deviations / deviations[:, None]
+        require_close("covariance", correlation, correlation.T, 1.0)
+        correlation = (
+            np.tril(correlation) + np.tril(correlation, -1).T
+        )  # the half that the whitener is made from
+        scaled = whitener * deviations
+        residual = np.abs(scaled @ correlation @ scaled.T - np.eye(d)).max(initial=0.0)
+        rounding = ROUNDINGS * d * np.finfo(float).eps * np.sum(scaled**2)
+    require(bool(residual <= 1e-6 + rounding), "whitener does not belong to covariance")
+    if residual > LARGEST_RESIDUAL:
+        require(_is_nearly_definite(correlation), "a covariance is not positive definite")
+    expected = -2.0 * np.sum(np.log(np.diagonal(whitener)))
+    require_close("log_determinant", log_determinant, expected, d + abs(expected))
+
+
+def _is_nearly_definite(correlation: Array) -> bool:
+    """Whether no eigenvalue of a correlation matrix is negative by more than rounding."""
+    return bool(np.linalg.eigvalsh(correlation).min() >= LEAST_EIGENVALUE)
+
+
+class Expected(NamedTuple):
+    """Distribution of missing values: means minus the center (k, d) and covariances, (1 or k, ...)."""
+
+    mean: Array
+    covariance: Array
+
+
+class Full:
     """One covariance matrix per class: quadratic discriminant analysis."""
 
     tied: ClassVar[bool] = False
+    is_matrix: ClassVar[bool] = True
+    """Whether a covariance is a matrix (d, d), not variances (d,)."""
+
+    def verify_size(self, k: int, d: int) -> None:
+        """Raises ValueError if what `prepare` has learned is not of k classes and d columns."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -30,16 +138,22 @@ class Full(VerifiedShape):
         return hash(type(self))
 
     def prepare(self, start: Arrays) -> Full:
+        """This shape with its structure fixed from the statistics of the data."""
         return self
 
     def moments_about(
         self, columns: Array, center: Array, weights: Array, expected: Expected
     ) -> tuple[Array, Array, Array]:
+        """`moments` of ``columns - center`` for a center (d,)."""
         if self.has_hidden(columns):
             return self.moments(np.subtract(columns, center, dtype=np.float64), weights, expected)
         return moments.up_to_second(columns, center, weights, pool_second=self.tied)
 
     def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
+        """Count (k,) or (k, d), first moments (k, d) and second moments (g, ...) of centered numbers (n, d).
+
+        Numbers may be NaN; ``expected`` gives the distribution from which missing values are imputed.
+        """
         if not self.has_hidden(x):
             return self.moments_about(x, np.zeros(x.shape[1]), weights, expected)
         covariances = np.broadcast_to(expected.covariance, (weights.shape[1], *expected.covariance.shape[1:]))
@@ -51,34 +165,50 @@ class Full(VerifiedShape):
         return moments.zeroth(weights), np.stack(first), self.pool(np.stack(second))
 
     def freedom(self, d: int) -> int:
+        """Number of free parameters of one covariance of d columns."""
         return d * (d + 1) // 2
 
     def pool(self, per_class: Array) -> Array:
+        """Per-class sums (k, ...), added over the classes if the shape is tied, (g, ...)."""
         return per_class.sum(axis=0, keepdims=True) if self.tied else per_class
 
     def has_hidden(self, x: Array) -> bool:
+        """Whether the moments of these rows depend on the parameters."""
         return moments.has_missing(x)
 
     def square(self, vectors: Array) -> Array:
+        """v v' for each row v, in this shape's form, (rows, ...)."""
         return vectors[:, :, None] * vectors[:, None, :]
 
     def cross(self, left: Array, right: Array) -> Array:
+        """l r' + r l' for each pair of rows l, r, in this shape's form, (rows, ...)."""
         product = left[:, :, None] * right[:, None, :]
         return product + np.swapaxes(product, 1, 2)
 
     def diagonal(self, variances: Array) -> Array:
+        """The diagonal covariance with these variances (d,), in this shape's form, (...)."""
         return np.diag(variances)
 
     def variances(self, form: Array) -> Array:
+        """The diagonal of a covariance or second moment, (g, d)."""
         return np.diagonal(form, axis1=1, axis2=2)
 
     def constrain(self, covariance: Array, size: Array) -> Array:
+        """The covariance of this shape of maximum likelihood, from sample covariances (g, ...).
+
+        ``size``, (g, 1) or (g, d), is the number of rows in which each column is known.
+        """
         return covariance
 
     def pivots(self, covariance: Array) -> Array:
+        """The conditional variance of each column given the columns before it, (g, d).
+
+        Not all are positive if the covariance is not positive definite.
+        """
         return gaussian_density.all_pivots(covariance)
 
     def covariance_parameters(self, covariance: Array, k: int) -> Arrays:
+        """The covariance (g, ...) as parameters of k classes, with what the log density needs of it."""
         whitener, log_determinant = gaussian_density.whiteners(covariance)
         return {"covariance": covariance, "whitener": whitener, "log_determinant": log_determinant}
 
@@ -94,6 +224,7 @@ class Full(VerifiedShape):
         return densities
 
     def contrast(self, x: Array, parameters: Arrays) -> Array:
+        """The log density up to a term that is the same for all classes."""
         mean, times_precision = parameters["mean"], partial(self._precision_times, parameters)
         if not self.tied or moments.has_missing(x) or gaussian_density.are_far(mean, times_precision):
             return self.log_density(x, parameters)
@@ -106,19 +237,24 @@ class Full(VerifiedShape):
         return vectors @ whitener.T @ whitener
 
     def covariance(self, parameters: Arrays) -> Array:
+        """The covariance in the parameters, in this shape's form, (g, ...)."""
         return parameters["covariance"]
 
     def precision_times(self, covariance: Array, vectors: Array) -> Array:
+        """The inverse covariance times each row, (k, d)."""
         return np.linalg.solve(covariance, vectors[:, :, None])[:, :, 0]
 
     def covariance_times(self, covariance: Array, vectors: Array) -> Array:
+        """The covariance times each row, (k, d)."""
         return np.asarray((covariance @ vectors[:, :, None])[:, :, 0])
 
     def gradient_step(self, covariance: Array, gradient: Array, floor: float) -> Array:
+        """The covariance after a gradient step on -1/2 of its inverse, with eigenvalues of at least ``floor``."""
         moved = -0.5 * np.linalg.inv(covariance) + gradient
         return np.stack([gaussian_density.covariance_from_natural(m, floor) for m in moved])
 
     def root_times(self, covariance: Array, noise: Array, classes: Array) -> Array:
+        """Standard normal noise (n, d), transformed to the covariance of each row's class."""
         roots = np.linalg.cholesky(covariance)
         rows = np.empty_like(noise)
         for group, root in enumerate(roots):
@@ -128,6 +264,10 @@ class Full(VerifiedShape):
 
     def conditioned(self, drawn: Array, given: Array, covariance: Array, classes: Array) -> Array:
         # Matheron's rule: add the regression of the unknown cells on (given - drawn) of the known cells.
+        """Samples of each row's class, transformed to samples of its conditional density given the known cells.
+
+        Known cells are those of ``given`` (n, d) that are not NaN.
+        """
         rows: Array = np.where(np.isnan(given), drawn, given)
         for known, pattern in gaussian_density.patterns(given):
             for group in np.unique(classes[pattern]) if known.any() and not known.all() else ():
@@ -139,6 +279,7 @@ class Full(VerifiedShape):
         return rows
 
     def terms(self, x: Array, parameters: Arrays) -> Array | None:
+        """The term of each column in the log density, (n, k, d); None if the columns are dependent given the class."""
         return None
 
     def conditional_terms(self, x: Array, parameters: Arrays, order: Array) -> Array:
@@ -159,6 +300,7 @@ class Full(VerifiedShape):
         return terms
 
     def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
+        """Log density of an inverse Wishart prior with equivalent sample sizes (g,) and a prior covariance (...)."""
         log_determinant = np.linalg.slogdet(covariance)[1]
         trace = np.trace(
             np.linalg.solve(covariance, np.broadcast_to(prior, covariance.shape)), axis1=1, axis2=2
@@ -281,6 +423,19 @@ class TiedSpherical(Spherical):
 # -- regularizers --------------------------------------------------------------------------------------------------
 
 
+class Regularizer(Protocol):
+    """A transformation of the estimated covariance, (g, ...)."""
+
+    def prepare(self, variances: Array) -> Self:
+        """This regularizer with what depends on the variances of the training columns, (d,)."""
+
+    def apply(self, covariance: Array, shape: Full) -> Array:
+        """The regularized covariance, in the same form."""
+
+    def verify_size(self, covariance_shape: tuple[int, ...]) -> None:
+        """Raises ValueError if what `prepare` has fixed is not for covariances of this shape, (g, ...)."""
+
+
 @dataclass(frozen=True)
 class Plain(FiniteFields):
     """No regularization."""
@@ -288,7 +443,7 @@ class Plain(FiniteFields):
     def prepare(self, variances: Array) -> Self:
         return self
 
-    def apply(self, covariance: Array, shape: Shape) -> Array:
+    def apply(self, covariance: Array, shape: Full) -> Array:
         return covariance
 
 
@@ -302,7 +457,7 @@ class VarianceSmoothing(FiniteFields):
     def prepare(self, variances: Array) -> Self:
         return replace(self, epsilon=self.share * float(variances.max()))
 
-    def apply(self, covariance: Array, shape: Shape) -> Array:
+    def apply(self, covariance: Array, shape: Full) -> Array:
         ones = np.ones(covariance.shape[1])
         return covariance + self.epsilon * shape.diagonal(ones)
 
@@ -316,7 +471,7 @@ class TowardsIdentity(ShareOfOne):
     def prepare(self, variances: Array) -> Self:
         return self
 
-    def apply(self, covariance: Array, shape: Shape) -> Array:
+    def apply(self, covariance: Array, shape: Full) -> Array:
         identity = shape.diagonal(np.ones(covariance.shape[1]))
         return (1.0 - self.share) * covariance + self.share * identity
 
@@ -330,7 +485,7 @@ class TowardsSphere(ShareOfOne):
     def prepare(self, variances: Array) -> Self:
         return self
 
-    def apply(self, covariance: Array, shape: Shape) -> Array:
+    def apply(self, covariance: Array, shape: Full) -> Array:
         variances = shape.variances(covariance)
         averages = np.broadcast_to(variances.mean(axis=1, keepdims=True), variances.shape)
         spheres = np.stack([shape.diagonal(average) for average in averages])
@@ -347,7 +502,7 @@ class Ridge(FiniteFields):
     def prepare(self, variances: Array) -> Self:
         return replace(self, variances=variances)
 
-    def apply(self, covariance: Array, shape: Shape) -> Array:
+    def apply(self, covariance: Array, shape: Full) -> Array:
         ridge = shape.constrain(shape.diagonal(self.share * self.variances)[None], np.ones((1, 1)))
         return covariance + ridge
 
@@ -386,7 +541,7 @@ class FixedCovariance:
     def prepare(self, variances: Array) -> Self:
         return self
 
-    def apply(self, covariance: Array, shape: Shape) -> Array:
+    def apply(self, covariance: Array, shape: Full) -> Array:
         return self.covariance
 
     def verify_size(self, covariance_shape: tuple[int, ...]) -> None:

@@ -12,21 +12,19 @@ import numpy as np
 from calibayes.core.abilities import GradientStep
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.verify import require_arrays, require_finite
 from calibayes.families.class_centers import (
     AsEstimated,
-    Expected,
+    ClassCenters,
     MeanShrinkage,
-    Regularizer,
-    Shape,
     as_matrix,
     expand,
     moments_about_centers,
     scatter,
 )
-from calibayes.families.covariances import Full, Plain
+from calibayes.families.covariances import Expected, Full, Plain, Regularizer, verify_matrix, verify_variances
+from calibayes.families.density import UNBOUND
 from calibayes.families.gaussian_left_out import leave_one_out
-from calibayes.families.gaussian_verification import VerifiedMoments
-from calibayes.families.model import UNBOUND
 from calibayes.families.priors import NormalInverseWishart, ResolvedPrior, WithinClasses, resolve_prior
 from calibayes.kernels import moments
 
@@ -92,14 +90,14 @@ EIGENVALUE_FLOOR = 1e-2
 
 
 @dataclass(frozen=True)
-class Gaussian(VerifiedMoments):
+class Gaussian(ClassCenters):
     """A mean for each class and a covariance of a given shape.
 
     Missing values (NaN) are integrated out: skipped by diagonal shapes, imputed by expectation maximization in others.
 
     Parameters
     ----------
-    shape : Shape
+    shape : covariance shape
         `Full`, `Diagonal`, `Spherical`, `Tied`, `TiedDiagonal`, `TiedSpherical` or `TreeCovariance`.
     prior : NormalInverseWishart, WithinClasses, "auto" or None
         ``None`` is maximum likelihood; "auto" is maximum likelihood too, except that classes with a singular covariance
@@ -121,7 +119,7 @@ class Gaussian(VerifiedMoments):
     array([0, 0, 1, 1])
     """
 
-    shape: Shape = field(default_factory=Full)
+    shape: Full = field(default_factory=Full)
     prior: NormalInverseWishart | WithinClasses | Literal["auto"] | None = None
     regularizer: Regularizer = field(default_factory=Plain)
     exact_mode: bool = False
@@ -322,6 +320,46 @@ class Gaussian(VerifiedMoments):
         is_constant = variances <= SINGULAR * np.maximum(scale, np.finfo(float).tiny)
         return reason(counts, is_constant, determined[group], self.layout)
 
+    # -- verification --------------------------------------------------------------------------------------------
+
+    def _covariance_shape(self) -> tuple[int, ...]:
+        """Full of the covariances and of the second moments, (g, d, d) or (g, d)."""
+        d = len(self.layout.columns)
+        groups = 1 if self.shape.tied else len(self.layout.classes)
+        return (groups, d, d) if self.shape.is_matrix else (groups, d)
+
+    def verify(self) -> None:
+        self.layout.verify()
+        k, d = len(self.layout.classes), len(self.layout.columns)
+        if not k:
+            return
+        require_finite("center", self.layout.center, (d,))
+        if self.offsets is not None:
+            require_finite("offsets", self.offsets, (k, d))
+        self.shape.verify_size(k, d)
+        self.regularizer.verify_size(self._covariance_shape())
+        if self.resolved is not None:
+            self.resolved.verify_size(k, d, self._covariance_shape())
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        k, d = len(self.layout.classes), len(self.layout.columns)
+        by_column = not self.shape.is_matrix and np.ndim(statistics.get("count", 0)) > 1
+        count = (k, d) if by_column else (k,)
+        shapes = {"count": count, "first": (k, d), "second": self._covariance_shape()}
+        require_arrays("statistics", statistics, shapes)
+        require_finite("count", statistics["count"], count, least=0.0)
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        (g, *form), k, d = self._covariance_shape(), len(self.layout.classes), len(self.layout.columns)
+        if self.shape.is_matrix:
+            shapes = {"covariance": (g, *form), "whitener": (g, *form), "log_determinant": (g,)}
+            require_arrays("parameters", parameters, {"mean": (k, d), **shapes})
+            for part in zip(*(parameters[name] for name in shapes), strict=True):
+                verify_matrix(*part)
+        else:
+            require_arrays("parameters", parameters, {"mean": (k, d), "variance": (k, d)})
+            verify_variances(parameters["variance"], is_tied=self.shape.tied)
+
     # -- abilities -----------------------------------------------------------------------------------------------
 
     leave_one_out = leave_one_out
@@ -427,7 +465,7 @@ class Inflated:
     def prepare(self, variances: Array) -> Self:
         return replace(self, inner=self.inner.prepare(variances))
 
-    def apply(self, covariance: Array, shape: Shape) -> Array:
+    def apply(self, covariance: Array, shape: Full) -> Array:
         return np.asarray(self.factor * self.inner.apply(covariance, shape))
 
     def verify_size(self, covariance_shape: tuple[int, ...]) -> None:

@@ -15,22 +15,8 @@ from scipy.special import xlogy
 
 from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.core.verify import require, require_arrays
-from calibayes.families.network_tables import (
-    ConditionalProbabilities,
-    NetworkTables,
-    ParentSets,
-    network_pseudo_counts,
-    verify_parent_sets,
-)
+from calibayes.families import network_tables, tree_structures
 from calibayes.families.pair_tables import log_volume, smooth_axes
-from calibayes.families.tree_structures import (
-    COMPARED_DIGITS,
-    LEAST_INFORMATION,
-    AllEdges,
-    Candidates,
-    Edges,
-    PairCounts,
-)
 from calibayes.kernels import level_counts, level_pairs, networks
 from calibayes.kernels.level_pairs import PairInformation, table_information
 
@@ -53,10 +39,10 @@ def relevance_order(column_counts: Sequence[Array]) -> tuple[int, ...]:
 
 def ordered_parents(
     order: Sequence[int],
-    candidates: Candidates,
-    edges: Edges,
+    candidates: tree_structures.Candidates,
+    edges: tree_structures.Edges,
     further: Callable[[int, int, Sequence[int]], PairInformation] | None,
-) -> ParentSets:
+) -> network_tables.ParentSets:
     """One or two parents of each column among those before it in an order.
 
     The first parent has the largest mutual information with the column given the class. ``further`` gives the dependence
@@ -88,16 +74,18 @@ def conditional_information(tables: Sequence[Array]) -> PairInformation:
     return PairInformation(*np.array(parts, dtype=np.float64).reshape(-1, 3).T)
 
 
-def _gain_matrix(candidates: Candidates, edges: Edges) -> Array:
+def _gain_matrix(candidates: tree_structures.Candidates, edges: tree_structures.Edges) -> Array:
     """Gain of each pair of columns, (d, d); -inf where no edge is allowed."""
     gains = np.full((candidates.d, candidates.d), -np.inf)
     gains[candidates.left, candidates.right] = _allowed_gains(candidates.pooled(), edges)
     return np.maximum(gains, gains.T)
 
 
-def _allowed_gains(dependence: PairInformation, edges: Edges) -> Array:
+def _allowed_gains(dependence: PairInformation, edges: tree_structures.Edges) -> Array:
     """Gain of each pair, -inf where no edge is allowed."""
-    is_allowed = edges.allowed(dependence) & (dependence.gain > LEAST_INFORMATION * dependence.weight)
+    is_allowed = edges.allowed(dependence) & (
+        dependence.gain > tree_structures.LEAST_INFORMATION * dependence.weight
+    )
     return np.where(is_allowed, dependence.gain, -np.inf)
 
 
@@ -110,7 +98,7 @@ def _best(gains: Array) -> int:
 
 def _compared(gains: Array) -> Array:
     """Gains relative to the largest, rounded so that the order of summation does not matter."""
-    return np.round(gains / (gains.max(initial=0.0) or 1.0), COMPARED_DIGITS)
+    return np.round(gains / (gains.max(initial=0.0) or 1.0), tree_structures.COMPARED_DIGITS)
 
 
 # -- Counts of all columns, pairs and triples of columns: the sums from which parents of columns are learned
@@ -120,7 +108,7 @@ LARGEST_TRIPLES = 2**24
 
 
 @dataclass(frozen=True)
-class TripleCounts(PairCounts):
+class TripleCounts(tree_structures.PairCounts):
     """Counts of all columns and of all pairs and, if ``counts_triples``, triples of columns.
 
     Triples with more than ``max_cells`` combinations of levels are not counted; nor are the largest, where the tables of
@@ -217,7 +205,7 @@ def largest_table(levels: Sequence[int], k: int, most: int) -> int:
 
 
 @dataclass(frozen=True)
-class KDependence(ConditionalProbabilities, TripleCounts):
+class KDependence(network_tables.ConditionalProbabilities, TripleCounts):
     """The probability of each level of a column given the class and the levels of the column's parents (Sahami 1996).
 
     `prepare` learns the structure, the same for all classes, from the counts of all pairs (and triples) of columns;
@@ -255,8 +243,8 @@ class KDependence(ConditionalProbabilities, TripleCounts):
     """
 
     max_parents: int = 2
-    edges: Edges = field(default_factory=AllEdges)
-    parents: ParentSets | None = field(default=None, repr=False, compare=False)
+    edges: tree_structures.Edges = field(default_factory=tree_structures.AllEdges)
+    parents: network_tables.ParentSets | None = field(default=None, repr=False, compare=False)
     """The structure, set by `prepare`: the parents of each column."""
 
     def __post_init__(self) -> None:
@@ -272,7 +260,7 @@ class KDependence(ConditionalProbabilities, TripleCounts):
     # -- structure -----------------------------------------------------------------------------------------------
 
     @property
-    def structure(self) -> ParentSets | None:
+    def structure(self) -> network_tables.ParentSets | None:
         """The parents of each column."""
         return self.parents
 
@@ -281,9 +269,11 @@ class KDependence(ConditionalProbabilities, TripleCounts):
         return self.max_parents == 2
 
     @cached_property
-    def tables(self) -> NetworkTables:
+    def tables(self) -> network_tables.NetworkTables:
         """The tables of the network; one without edges before `prepare`."""
-        return NetworkTables(self.parents or ((),) * len(self.layout.columns), self.layout.levels)
+        return network_tables.NetworkTables(
+            self.parents or ((),) * len(self.layout.columns), self.layout.levels
+        )
 
     @property
     def table_columns(self) -> int:
@@ -326,7 +316,9 @@ class KDependence(ConditionalProbabilities, TripleCounts):
 
     def verify_structure(self) -> None:
         require(self.parents is not None, "parents is missing")
-        verify_parent_sets(self.parents or (), self.layout.levels, self.max_parents, self.max_cells)
+        network_tables.verify_parent_sets(
+            self.parents or (), self.layout.levels, self.max_parents, self.max_cells
+        )
 
     # -- statistics and parameters -------------------------------------------------------------------------------
 
@@ -351,7 +343,7 @@ class KDependence(ConditionalProbabilities, TripleCounts):
             return np.maximum(self.count_of(structure_statistics, columns), 0.0)
 
         per_level = self.pseudo_counts(levels)
-        return network_pseudo_counts(self.tables, per_level, count_of, self.back_off)
+        return network_tables.network_pseudo_counts(self.tables, per_level, count_of, self.back_off)
 
     # -- rows ----------------------------------------------------------------------------------------------------
 

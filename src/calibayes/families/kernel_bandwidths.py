@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibayes.core.protocols import Array
-from calibayes.core.resolve import resolve
+from calibayes.core.protocols import Array, resolve
 from calibayes.kernels import grids
 
 FEWEST_CELLS = 3

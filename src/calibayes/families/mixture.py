@@ -8,28 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibayes.core.abilities import (
-    AllowsMissing,
-    Conjugate,
-    Filling,
-    Movable,
-    Penalized,
-    Reasons,
-    Recentering,
-    Sampling,
-    Sized,
-)
+from calibayes.core import abilities, verify
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.core.verify import (
-    probabilities_of,
-    require,
-    require_finite,
-    require_length,
-    require_sums_of_one,
-)
 from calibayes.families.covariances import Diagonal
+from calibayes.families.density import UNBOUND
 from calibayes.families.gaussian import Gaussian
-from calibayes.families.model import UNBOUND
 from calibayes.kernels import cut_points
 from calibayes.kernels import posterior as components
 
@@ -37,7 +20,14 @@ COMPONENT = "component"
 """Name of the statistic with the weight of the rows in each component, (components,)."""
 LEAST_SHARE = 1e-12
 """Smallest share of a component in its class, so that its log weight is finite."""
-NEEDED_ABILITIES = (AllowsMissing, Sampling, Filling, Reasons, Conjugate, Penalized)
+NEEDED_ABILITIES = (
+    abilities.AllowsMissing,
+    abilities.Sampling,
+    abilities.Filling,
+    abilities.Reasons,
+    abilities.Conjugate,
+    abilities.Penalized,
+)
 
 
 @dataclass(frozen=True)
@@ -99,22 +89,24 @@ class Mixture:
         self.family.verify()
         if not self.layout.classes:
             return
-        require_length("seeds", self.layout.seeds, len(self.layout.classes))
+        verify.require_length("seeds", self.layout.seeds, len(self.layout.classes))
         inner: Layout = self.family.layout
-        require_length("classes of the components", inner.classes, len(self.component_classes))
-        require(inner.columns == self.layout.columns, "the components have other columns than the mixture")
-        require_finite("center", self.layout.center, (len(inner.columns),))
+        verify.require_length("classes of the components", inner.classes, len(self.component_classes))
+        verify.require(
+            inner.columns == self.layout.columns, "the components have other columns than the mixture"
+        )
+        verify.require_finite("center", self.layout.center, (len(inner.columns),))
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = (len(self.component_classes),)
-        log_weight = require_finite("log_weight", parameters.get("log_weight"), shape)
-        weight = probabilities_of("log_weight", log_weight)
-        require_sums_of_one("log_weight", self._class_totals(weight))
+        log_weight = verify.require_finite("log_weight", parameters.get("log_weight"), shape)
+        weight = verify.probabilities_of("log_weight", log_weight)
+        verify.require_sums_of_one("log_weight", self._class_totals(weight))
         self.family.verify_parameters(_without("log_weight", parameters))
 
     def verify_statistics(self, statistics: Arrays) -> None:
         component_weight = statistics.get(COMPONENT)
-        require_finite(COMPONENT, component_weight, (len(self.component_classes),), least=0.0)
+        verify.require_finite(COMPONENT, component_weight, (len(self.component_classes),), least=0.0)
         self.family.verify_statistics(_inner(statistics))
 
     @property
@@ -129,7 +121,7 @@ class Mixture:
 
     @property
     def size(self) -> int:
-        return self.family.size if isinstance(self.family, Sized) else len(self.component_classes)
+        return self.family.size if isinstance(self.family, abilities.Sized) else len(self.component_classes)
 
     # -- statistics ----------------------------------------------------------------------------------------------
 
@@ -227,26 +219,28 @@ class Mixture:
     @property
     def centers(self) -> Array:
         """Of the components, (d,) or (components, d)."""
-        return self.family.centers if isinstance(self.family, Movable) else self.layout.center
+        return self.family.centers if isinstance(self.family, abilities.Movable) else self.layout.center
 
     def recentered(self, statistics: Arrays) -> Self:
-        if not isinstance(self.family, Recentering):
+        if not isinstance(self.family, abilities.Recentering):
             return self
         family: Any = self.family.recentered(_inner(statistics))
         return self if family is self.family else replace(self, family=family)
 
     def gains(self, statistics: Arrays, *, more_to_come: bool = False) -> bool:
         inner = _inner(statistics)
-        return isinstance(self.family, Recentering) and self.family.gains(inner, more_to_come=more_to_come)
+        return isinstance(self.family, abilities.Recentering) and self.family.gains(
+            inner, more_to_come=more_to_come
+        )
 
     def sharing_centers(self, other: Any) -> Self:
-        if not isinstance(self.family, Recentering):
+        if not isinstance(self.family, abilities.Recentering):
             return self
         return replace(self, family=self.family.sharing_centers(other.family))
 
     def move(self, statistics: Arrays, center: Array) -> Arrays:
         inner = _inner(statistics)
-        moved = self.family.move(inner, center) if isinstance(self.family, Movable) else inner
+        moved = self.family.move(inner, center) if isinstance(self.family, abilities.Movable) else inner
         return {COMPONENT: statistics[COMPONENT], **moved}
 
 

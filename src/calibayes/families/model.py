@@ -11,30 +11,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from calibayes.core.abilities import (
-    AllowsMissing,
-    FusedPass,
-    Movable,
-    NaturalParameters,
-    PassInputs,
-    PassResult,
-    Penalized,
-    Recentering,
-    Sized,
-    Structured,
-    Verifiable,
-    VerifiableStructure,
-)
-from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Arrays, Family, Layout, Trees
-from calibayes.core.verify import (
-    require,
-    require_arrays,
-    require_finite,
-    require_log_probabilities,
-    require_names,
-    require_probabilities,
-)
+from calibayes.core import abilities, verify
+from calibayes.core.protocols import Array, Arrays, Block, Family, Layout, ModelArrays
+from calibayes.families.density import UNBOUND
 from calibayes.kernels import moments
 from calibayes.kernels.posterior import log_project
 
@@ -52,37 +31,37 @@ class VerifiedParts(ABC):
     def verify(self) -> None:
         """Raises ValueError if a part is invalid by itself, or the parts have different classes."""
         for part in self.parts.values():
-            require(isinstance(part, Verifiable), f"{type(part).__name__} cannot be verified")
+            verify.require(
+                isinstance(part, abilities.Verifiable), f"{type(part).__name__} cannot be verified"
+            )
             part.verify()
         classes = {part.layout.classes for part in self.parts.values()}
-        require(len(classes) == 1, "the class prior and the families have different classes")
+        verify.require(len(classes) == 1, "the class prior and the families have different classes")
 
-    def verify_parameters(self, parameters: Trees) -> None:
+    def verify_parameters(self, parameters: ModelArrays) -> None:
         for part, arrays in self._with_arrays("parameters", parameters):
             part.verify_parameters(arrays)
 
-    def verify_statistics(self, statistics: Trees) -> None:
+    def verify_statistics(self, statistics: ModelArrays) -> None:
         for part, arrays in self._with_arrays("statistics", statistics):
             part.verify_statistics(arrays)
 
-    def verify_structure_statistics(self, structure_statistics: Trees) -> None:
+    def verify_structure_statistics(self, structure_statistics: ModelArrays) -> None:
         """Of the sums over the data: structure statistics, or statistics for families without a structure."""
         for part, arrays in self._with_arrays("data_statistics", structure_statistics):
-            if isinstance(part, VerifiableStructure):
+            if isinstance(part, abilities.VerifiableStructure):
                 part.verify_structure_statistics(arrays)
             else:
                 part.verify_statistics(arrays)
 
-    def _with_arrays(self, name: str, arrays: Trees) -> Iterator[tuple[Verifiable, Arrays]]:
+    def _with_arrays(self, name: str, arrays: ModelArrays) -> Iterator[tuple[abilities.Verifiable, Arrays]]:
         """Each part with its arrays. Raises ValueError if there are arrays of other parts."""
-        require_names(name, arrays, self.parts)
-        return ((cast(Verifiable, part), arrays[key]) for key, part in self.parts.items())
+        verify.require_names(name, arrays, self.parts)
+        return ((cast(abilities.Verifiable, part), arrays[key]) for key, part in self.parts.items())
 
 
 # -- The joint model p(x, class): a class prior and families over disjoint columns, independent given the class
 
-UNBOUND = Layout((), ())
-"""No classes and no columns: the layout of a class prior or family before `bind`."""
 PRIOR = "class_prior"
 """Name of the class prior among the families."""
 
@@ -145,19 +124,21 @@ class ClassPrior:
 
     def verify(self) -> None:
         self.layout.verify()
-        require_finite("alpha", np.asarray(self.alpha, dtype=np.float64), (), least=0.0)
+        verify.require_finite("alpha", np.asarray(self.alpha, dtype=np.float64), (), least=0.0)
         if self.layout.classes and self.fixed is not None:
-            require_probabilities("fixed", self.fixed, (len(self.layout.classes),))
-            require(self.allows_zero or bool((self.fixed > 0).all()), "fixed contains a probability of 0")
+            verify.require_probabilities("fixed", self.fixed, (len(self.layout.classes),))
+            verify.require(
+                self.allows_zero or bool((self.fixed > 0).all()), "fixed contains a probability of 0"
+            )
 
     def verify_parameters(self, parameters: Arrays) -> None:
-        require_names("parameters of the class prior", parameters, ["log_probability"])
+        verify.require_names("parameters of the class prior", parameters, ["log_probability"])
         shape = (len(self.layout.classes),)
-        require_log_probabilities("log_probability", parameters["log_probability"], shape)
+        verify.require_log_probabilities("log_probability", parameters["log_probability"], shape)
 
     def verify_statistics(self, statistics: Arrays) -> None:
         shape = (len(self.layout.classes),)
-        require_arrays("statistics of the class prior", statistics, {"count": shape}, least=0.0)
+        verify.require_arrays("statistics of the class prior", statistics, {"count": shape}, least=0.0)
 
     def keep_valid(self, current: Arrays, proposed: Arrays, frozen_classes: Array) -> tuple[Arrays, int]:
         """The proposed counts; frozen classes, and those whose count would not be positive, keep the current one."""
@@ -199,9 +180,9 @@ def _checked_probabilities(given: Array, k: int) -> Array:
 
 def _traits(families: Mapping[str, Family]) -> dict[str, Any]:
     """What a `Product` records about bound families."""
-    sizes = [family.size for family in families.values() if isinstance(family, Sized)]
+    sizes = [family.size for family in families.values() if isinstance(family, abilities.Sized)]
     is_fused = len(families) == 1 and all(hasattr(family, "fused_pass") for family in families.values())
-    is_structured = any(isinstance(family, Structured) for family in families.values())
+    is_structured = any(isinstance(family, abilities.Structured) for family in families.values())
     return {
         "least_cells": max(sizes, default=0),
         "has_fused_pass": is_fused,
@@ -233,7 +214,7 @@ class Product(VerifiedParts):
         families = {name: family.bind(layouts[name]) for name, family in self.families.items()}
         return Product(self.prior.bind(Layout(classes, ())), families, **_traits(families))
 
-    def prepare(self, start: Trees, pooled: Trees | None = None) -> Product:
+    def prepare(self, start: ModelArrays, pooled: ModelArrays | None = None) -> Product:
         """This model with default priors and structures fixed from the statistics of the data."""
         pooled = pooled or {}
         prior = self.prior.prepare(start[PRIOR])
@@ -243,35 +224,39 @@ class Product(VerifiedParts):
     @property
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """Name and structure of each family that learns one."""
-        return tuple((name, f.structure) for name, f in self.families.items() if isinstance(f, Structured))
+        return tuple(
+            (name, f.structure) for name, f in self.families.items() if isinstance(f, abilities.Structured)
+        )
 
     @property
     def parts(self) -> Mapping[str, Any]:
         return {PRIOR: self.prior, **self.families}
 
     def verify(self) -> None:
-        require(bool(self.families) and PRIOR not in self.families, f"no family, or one named {PRIOR!r}")
+        verify.require(
+            bool(self.families) and PRIOR not in self.families, f"no family, or one named {PRIOR!r}"
+        )
         super().verify()
         for name, value in _traits(self.families).items() if self.prior.layout.classes else ():
-            require(getattr(self, name) == value, f"{name} must be {value} for these families")
+            verify.require(getattr(self, name) == value, f"{name} must be {value} for these families")
 
     # -- statistics ----------------------------------------------------------------------------------------------
 
-    def recentered(self, statistics: Trees) -> Product:
+    def recentered(self, statistics: ModelArrays) -> Product:
         """This model with sums about the means of far classes (see `Recentering`); itself if no family needs them."""
         families = {
-            name: f.recentered(statistics[name]) if isinstance(f, Recentering) else f
+            name: f.recentered(statistics[name]) if isinstance(f, abilities.Recentering) else f
             for name, f in self.families.items()
         }
         is_same = all(family is self.families[name] for name, family in families.items())
         return self if is_same else replace(self, families=families)
 
-    def gains(self, statistics: Trees, *, more_to_come: bool = False) -> bool:
+    def gains(self, statistics: ModelArrays, *, more_to_come: bool = False) -> bool:
         """Whether a family's sums about other points show variances."""
         return any(
             f.gains(statistics[name], more_to_come=more_to_come)
             for name, f in self.families.items()
-            if isinstance(f, Recentering)
+            if isinstance(f, abilities.Recentering)
         )
 
     def sharing_centers(self, other: Product) -> Product:
@@ -279,16 +264,16 @@ class Product(VerifiedParts):
         shared = {
             name: f.sharing_centers(other.families[name])
             for name, f in self.families.items()
-            if isinstance(f, Recentering)
+            if isinstance(f, abilities.Recentering)
         }
         return replace(self, families={**self.families, **shared})
 
-    def moved(self, statistics: Trees, other: Product) -> Trees:
+    def moved(self, statistics: ModelArrays, other: Product) -> ModelArrays:
         """Statistics of this model, with moments about the points of another one of the same families."""
         moved = {
-            name: f.move(statistics[name], cast(Movable, other.families[name]).centers)
+            name: f.move(statistics[name], cast(abilities.Movable, other.families[name]).centers)
             for name, f in self.families.items()
-            if isinstance(f, Movable)
+            if isinstance(f, abilities.Movable)
         }
         return {**statistics, **moved}
 
@@ -296,26 +281,26 @@ class Product(VerifiedParts):
         has_hidden = any(
             family.has_hidden(block.columns[name])
             for name, family in self.families.items()
-            if isinstance(family, AllowsMissing)
+            if isinstance(family, abilities.AllowsMissing)
         )
         return {"statistics": self.structure_statistics(block, weights), "hidden": int(has_hidden)}
 
-    def structure_statistics(self, block: Block, weights: Array) -> Trees:
+    def structure_statistics(self, block: Block, weights: Array) -> ModelArrays:
         sums = {
             name: getattr(f, "structure_statistics", f.statistics)(block.columns[name], weights)
             for name, f in self.families.items()
         }
         return {PRIOR: self.prior.statistics(weights), **sums}
 
-    def statistics_of(self, structure_statistics: Trees) -> Trees:
+    def statistics_of(self, structure_statistics: ModelArrays) -> ModelArrays:
         structured = {
             name: f.statistics_of(structure_statistics[name])
             for name, f in self.families.items()
-            if isinstance(f, Structured)
+            if isinstance(f, abilities.Structured)
         }
         return {**structure_statistics, **structured}
 
-    def statistics(self, block: Block, weights: Array, parameters: Trees | None = None) -> Trees:
+    def statistics(self, block: Block, weights: Array, parameters: ModelArrays | None = None) -> ModelArrays:
         parameters = parameters or {}
         sums = {
             name: family.statistics(block.columns[name], weights, parameters.get(name))
@@ -323,7 +308,7 @@ class Product(VerifiedParts):
         }
         return {PRIOR: self.prior.statistics(weights), **sums}
 
-    def keep_valid(self, current: Trees, proposed: Trees) -> tuple[Trees, int]:
+    def keep_valid(self, current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
         """Valid statistics of every family; a class that a family freezes keeps its class count too."""
         checked = {name: f.keep_valid(current[name], proposed[name]) for name, f in self.families.items()}
         frozen_classes = reduce(or_, [family.frozen_classes for family in checked.values()])
@@ -333,14 +318,14 @@ class Product(VerifiedParts):
 
     # -- parameters ----------------------------------------------------------------------------------------------
 
-    def parameters(self, statistics: Trees) -> Trees:
+    def parameters(self, statistics: ModelArrays) -> ModelArrays:
         families = {name: family.parameters(statistics[name]) for name, family in self.families.items()}
         return {PRIOR: self.prior.parameters(statistics[PRIOR]), **families}
 
-    def gradient_step(self, parameters: Trees, direction: Trees, rate: float) -> Trees:
+    def gradient_step(self, parameters: ModelArrays, direction: ModelArrays, rate: float) -> ModelArrays:
         free = self.prior.fixed is None
         steps = {
-            name: cast(NaturalParameters, family).gradient_step(
+            name: cast(abilities.NaturalParameters, family).gradient_step(
                 parameters[name], direction[name], rate, absorbed=free
             )
             for name, family in self.families.items()
@@ -351,29 +336,31 @@ class Product(VerifiedParts):
         )
         return {PRIOR: prior, **{name: step.parameters for name, step in steps.items()}}
 
-    def log_prior(self, parameters: Trees) -> float:
-        penalized = [(name, f) for name, f in self.families.items() if isinstance(f, Penalized)]
+    def log_prior(self, parameters: ModelArrays) -> float:
+        penalized = [(name, f) for name, f in self.families.items() if isinstance(f, abilities.Penalized)]
         return self.prior.log_prior(parameters[PRIOR]) + sum(
             f.log_prior(parameters[name]) for name, f in penalized
         )
 
     # -- densities -----------------------------------------------------------------------------------------------
 
-    def log_joint(self, block: Block, parameters: Trees) -> Array:
+    def log_joint(self, block: Block, parameters: ModelArrays) -> Array:
         parts = [f.log_density(block.columns[name], parameters[name]) for name, f in self.families.items()]
         return reduce(add, parts, parameters[PRIOR]["log_probability"])
 
-    def contrast(self, block: Block, parameters: Trees) -> Array:
+    def contrast(self, block: Block, parameters: ModelArrays) -> Array:
         parts = [
             getattr(f, "contrast", f.log_density)(block.columns[name], parameters[name])
             for name, f in self.families.items()
         ]
         return reduce(add, parts, parameters[PRIOR]["log_probability"])
 
-    def fused_pass(self, block: Block, parameters: Trees, generative: float, negligible: float) -> PassResult:
+    def fused_pass(
+        self, block: Block, parameters: ModelArrays, generative: float, negligible: float
+    ) -> abilities.PassResult:
         """Assessment and statistics of a block in one call, if `has_fused_pass`."""
         name, family = next(iter(self.families.items()))
-        inputs = PassInputs(
+        inputs = abilities.PassInputs(
             parameters[PRIOR]["log_probability"],
             block.labels,
             block.weight,
@@ -381,6 +368,8 @@ class Product(VerifiedParts):
             generative,
             negligible,
         )
-        result = cast(FusedPass, family).fused_pass(block.columns[name], parameters[name], inputs)
+        result = cast(abilities.FusedPass, family).fused_pass(block.columns[name], parameters[name], inputs)
         counts = self.prior.statistics(result.classes[None])
-        return PassResult(result.assessment, {PRIOR: counts, name: result.statistics}, result.classes)
+        return abilities.PassResult(
+            result.assessment, {PRIOR: counts, name: result.statistics}, result.classes
+        )

@@ -12,25 +12,11 @@ from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from calibayes.core import verify
 from calibayes.core.abilities import GradientStep
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.core.verify import (
-    probabilities_of,
-    require,
-    require_arrays,
-    require_finite,
-    require_length,
-    require_sums_of_one,
-)
-from calibayes.families.counts import keep_nonnegative
+from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.families import pair_tables
 from calibayes.families.kernel_bandwidths import Bandwidth, InCells, check_bandwidth
-from calibayes.families.pair_tables import (
-    ConditionalTables,
-    bandwidths_in_cells,
-    shares,
-    smoothing_matrices,
-    verify_widths,
-)
 from calibayes.families.tree_structures import PairCounts
 
 ParentSets: TypeAlias = tuple[tuple[int, ...], ...]
@@ -38,7 +24,7 @@ ParentSets: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
-class NetworkTables(ConditionalTables):
+class NetworkTables(pair_tables.ConditionalTables):
     """The tables of a network: level c given levels a and b of the parents is cell (a * levels of b + b) * levels + c."""
 
     parents: ParentSets
@@ -92,7 +78,7 @@ def network_pseudo_counts(
         if not parents:
             return even
         fewer = parents[:-1]
-        distribution = shares(count_of((*fewer, j)) + pseudo_counts(j, fewer))
+        distribution = pair_tables.shares(count_of((*fewer, j)) + pseudo_counts(j, fewer))
         return even + back_off * distribution[..., None, :]
 
     k = len(count_of((0,)))
@@ -112,14 +98,16 @@ def ancestral_order(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
 def verify_parent_sets(parents: ParentSets, levels: Sequence[int], most: int, max_cells: int) -> None:
     """Raises ValueError unless these are at most ``most`` parents of each column, without cycles."""
     d = len(levels)
-    require_length("parents", parents, d)
+    verify.require_length("parents", parents, d)
     for j, of_column in enumerate(parents):
-        require(len(set(of_column)) == len(of_column) <= most, f"parents of a column are not at most {most}")
-        require(
+        verify.require(
+            len(set(of_column)) == len(of_column) <= most, f"parents of a column are not at most {most}"
+        )
+        verify.require(
             all(0 <= parent < d for parent in of_column), f"parents contains a column outside of {d} columns"
         )
         cells = prod(levels[i] for i in (*of_column, j))
-        require(not of_column or cells <= max_cells, f"a table has more than {max_cells} cells")
+        verify.require(not of_column or cells <= max_cells, f"a table has more than {max_cells} cells")
     ancestral_order(parents)
 
 
@@ -210,7 +198,9 @@ class ConditionalProbabilities(PairCounts, ABC):
         return replace(
             structured,
             prepared_pseudo_counts=structured.count_prior(start),
-            widths=bandwidths_in_cells(self.bandwidth, self.layout, column_counts, self.table_columns),
+            widths=pair_tables.bandwidths_in_cells(
+                self.bandwidth, self.layout, column_counts, self.table_columns
+            ),
         )
 
     # -- verification --------------------------------------------------------------------------------------------
@@ -218,14 +208,14 @@ class ConditionalProbabilities(PairCounts, ABC):
     def verify(self) -> None:
         super().verify()
         layout, k = self.layout, len(self.layout.classes)
-        require_length("levels", layout.levels, len(layout.columns))
+        verify.require_length("levels", layout.levels, len(layout.columns))
         prepared = (self.structure, self.prepared_pseudo_counts, self.widths)
         if not k or all(part is None for part in prepared):
             return
         self.verify_structure()
         shape = k, self.tables.cell_count
-        require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, shape, 0.0)
-        verify_widths(self.widths, layout)
+        verify.require_finite("prepared_pseudo_counts", self.prepared_pseudo_counts, shape, 0.0)
+        pair_tables.verify_widths(self.widths, layout)
 
     @abstractmethod
     def verify_structure(self) -> None:
@@ -233,13 +223,13 @@ class ConditionalProbabilities(PairCounts, ABC):
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = len(self.layout.classes), self.tables.cell_count
-        require_arrays("parameters", parameters, {"log_probability": shape})
-        probability = probabilities_of("log_probability", parameters["log_probability"])
-        require_sums_of_one("log_probability", self.tables.distribution_sums(probability))
+        verify.require_arrays("parameters", parameters, {"log_probability": shape})
+        probability = verify.probabilities_of("log_probability", parameters["log_probability"])
+        verify.require_sums_of_one("log_probability", self.tables.distribution_sums(probability))
 
     def verify_statistics(self, statistics: Arrays) -> None:
         shape = len(self.layout.classes), self.tables.cell_count
-        require_arrays("statistics", statistics, {"count": shape}, least=0.0)
+        verify.require_arrays("statistics", statistics, {"count": shape}, least=0.0)
 
     # -- statistics and parameters -------------------------------------------------------------------------------
 
@@ -262,7 +252,7 @@ class ConditionalProbabilities(PairCounts, ABC):
         """The smoothing matrix of each column, (k, levels, levels); None without smoothing."""
         widths = np.zeros((len(self.layout.classes), len(self.layout.columns)))
         given = widths if self.widths is None else self.widths
-        return smoothing_matrices(self.layout.levels, given, self.layout.ordered)
+        return pair_tables.smoothing_matrices(self.layout.levels, given, self.layout.ordered)
 
     @abstractmethod
     def count_prior(self, structure_statistics: Arrays | None) -> Array:
@@ -278,12 +268,6 @@ class ConditionalProbabilities(PairCounts, ABC):
         if structure_statistics is None:
             return [np.ones((len(self.layout.classes), size)) for size in self.layout.levels]
         return self.column_counts(structure_statistics)
-
-    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
-        return keep_nonnegative(current, proposed)
-
-    def cells(self, statistics: Arrays) -> Array:
-        return np.asarray(statistics["count"])
 
     def gradient_step(
         self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True

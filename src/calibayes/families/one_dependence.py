@@ -103,11 +103,11 @@ class Stars:
 
         return np.concatenate([of_table(p, j) for star in self.tables for j, p in enumerate(star.parents)])
 
-    def with_probabilities(self, parameters: Arrays) -> list[networks.TreeTables]:
+    def with_probabilities(self, parameters: Arrays) -> list[networks.TreeProbabilities]:
         """The stars with their log probabilities, as the kernels read them."""
         parts = self.split(parameters["log_probability"])
         return [
-            networks.TreeTables(star.parents, star.order, star.split(part))
+            networks.TreeProbabilities(star.parents, star.order, star.split(part))
             for star, part in zip(self.tables, parts, strict=True)
         ]
 

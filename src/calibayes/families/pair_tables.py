@@ -132,10 +132,10 @@ class ClassTree(NamedTuple):
         """The cells of these classes, from those of all classes (k, cells), which may be padded on the right."""
         return cells[self.classes, : self.tables.first[-1]]
 
-    def with_probabilities(self, parameters: Arrays) -> networks.TreeTables:
+    def with_probabilities(self, parameters: Arrays) -> networks.TreeProbabilities:
         """The tree with its log probabilities, as the kernels read it."""
         log_probabilities = self.tables.split(self.select(parameters["log_probability"]))
-        return networks.TreeTables(self.tables.parents, self.tables.order, log_probabilities)
+        return networks.TreeProbabilities(self.tables.parents, self.tables.order, log_probabilities)
 
 
 @dataclass(frozen=True)

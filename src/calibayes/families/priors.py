@@ -9,7 +9,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Layout
 from calibayes.core.verify import require, require_finite
-from calibayes.families.class_centers import Shape
+from calibayes.families.covariances import Full
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class ResolvedPrior:
 
 
 def resolve_prior(
-    prior: NormalInverseWishart, shape: Shape, layout: Layout, mean: Array, variances: Array
+    prior: NormalInverseWishart, shape: Full, layout: Layout, mean: Array, variances: Array
 ) -> ResolvedPrior:
     """The prior with defaults from the training columns: their mean minus the center (d,), their variances (d,).
 
@@ -219,7 +219,7 @@ def _prior_mean(given: Array, layout: Layout) -> Array:
     return given - layout.center
 
 
-def _prior_covariance(given: Array | None, shape: Shape, variances: Array) -> Array:
+def _prior_covariance(given: Array | None, shape: Full, variances: Array) -> Array:
     d = len(variances)
     if given is None:
         # The scale of a constant column is unknown; the smallest variance of the others keeps the prior valid.

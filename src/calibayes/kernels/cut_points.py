@@ -18,9 +18,8 @@ import numpy as np
 from scipy.special import xlogy
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, row_major, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, row_major, twin
 from calibayes.kernels.level_counts import code_type
-from calibayes.kernels.threads import map_row_ranges
 
 NORMAL_IQR = 2.0 * 0.6744897501960817
 """Interquartile range of the standard normal distribution."""

@@ -16,8 +16,15 @@ from scipy.special import gammaln
 
 from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels import moments
-from calibayes.kernels.dispatch import as_aligned, as_float64, as_int64, is_matrix, portable, twin
-from calibayes.kernels.threads import map_row_ranges
+from calibayes.kernels.dispatch import (
+    as_aligned,
+    as_float64,
+    as_int64,
+    is_matrix,
+    map_row_ranges,
+    portable,
+    twin,
+)
 
 # -- Tables of numbers, dense or sparse (CSR): the sums that families over counts and flags need -------------
 #

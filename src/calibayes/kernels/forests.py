@@ -11,20 +11,8 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_positions
-from calibayes.kernels.byte_columns import ByteColumns
-from calibayes.kernels.dispatch import as_int64, as_type, twin
-from calibayes.kernels.threads import map_row_ranges, most_threads
-from calibayes.kernels.tree_nodes import (
-    UNBOUNDED,
-    Bounds,
-    Split,
-    SplitOptions,
-    best_split,
-    divide,
-    is_left,
-    log_odds_change,
-    node_sums,
-)
+from calibayes.kernels import tree_nodes
+from calibayes.kernels.dispatch import as_int64, as_type, map_row_ranges, most_threads, twin
 
 # -- Grow one tree: split the leaf of the largest gain until there are enough leaves or nothing is gained ----
 
@@ -32,7 +20,7 @@ MANY_CELLS = 2**22
 """Rows times columns from which on threads share the work on a tree."""
 
 
-class Tree(NamedTuple):
+class TreeNodes(NamedTuple):
     """Nodes of a tree, the root first; children come after their parents."""
 
     column: Array
@@ -48,7 +36,7 @@ class Tree(NamedTuple):
 class GrownTree(NamedTuple):
     """A tree, and what its growth found."""
 
-    tree: Tree
+    tree: TreeNodes
     codes: Array
     """Number of the leaf of each row that it was grown on, -1 for other rows, (n,) int32."""
     bounds: Array
@@ -62,23 +50,23 @@ class _Leaf:
     node: int
     rows: Array
     sums: Array
-    bounds: Bounds
-    split: Split
+    bounds: tree_nodes.Bounds
+    split: tree_nodes.Split
 
 
 @dataclass
 class _Growth:
     """A tree while it grows."""
 
-    columns: ByteColumns
+    columns: tree_nodes.ByteColumns
     packed: Array
-    options: SplitOptions
+    options: tree_nodes.SplitOptions
     leaves: list[_Leaf] = field(default_factory=list)
-    nodes: list[tuple[Split, int, int] | None] = field(default_factory=list)
+    nodes: list[tuple[tree_nodes.Split, int, int] | None] = field(default_factory=list)
 
-    def add(self, rows: Array, sums: Array, bounds: Bounds) -> None:
+    def add(self, rows: Array, sums: Array, bounds: tree_nodes.Bounds) -> None:
         """A new leaf with its best split."""
-        split = best_split(sums, self.columns.first, self.options, bounds)
+        split = tree_nodes.best_split(sums, self.columns.first, self.options, bounds)
         self.leaves.append(_Leaf(len(self.nodes), rows, sums, bounds, split))
         self.nodes.append(None)
 
@@ -87,9 +75,9 @@ class _Growth:
         leaf = max(self.leaves, key=lambda leaf: (leaf.split.gain, -leaf.node))
         if leaf.split.gain <= 0:
             return False
-        left, right = divide(self.columns, leaf.rows, leaf.split)
+        left, right = tree_nodes.divide(self.columns, leaf.rows, leaf.split)
         is_left_smaller = len(left) < len(right)
-        sums = node_sums(self.columns, left if is_left_smaller else right, self.packed)
+        sums = tree_nodes.node_sums(self.columns, left if is_left_smaller else right, self.packed)
         leaf.sums -= sums
         of_left, of_right = (sums, leaf.sums) if is_left_smaller else (leaf.sums, sums)
         self.leaves.remove(leaf)
@@ -99,21 +87,28 @@ class _Growth:
         self.add(right, of_right, above)
         return True
 
-    def _child_bounds(self, leaf: _Leaf, left: Array, right: Array) -> tuple[Bounds, Bounds]:
+    def _child_bounds(
+        self, leaf: _Leaf, left: Array, right: Array
+    ) -> tuple[tree_nodes.Bounds, tree_nodes.Bounds]:
         """Bounds of both children: on either side of the mean of their changes, if the column has a direction."""
         direction = int(self.options.direction[leaf.split.column])
         if not direction:
             return leaf.bounds, leaf.bounds
         codes = self.columns.first[1]
         totals = np.stack([sums[:codes].sum(axis=0) for sums in (left, right)])
-        of_left, of_right = np.clip(log_odds_change(totals, self.options.prior), *leaf.bounds)
+        of_left, of_right = np.clip(tree_nodes.log_odds_change(totals, self.options.prior), *leaf.bounds)
         middle = float((of_left + of_right) / 2.0)
-        lower, upper = Bounds(leaf.bounds.low, middle), Bounds(middle, leaf.bounds.high)
+        lower, upper = tree_nodes.Bounds(leaf.bounds.low, middle), tree_nodes.Bounds(middle, leaf.bounds.high)
         return (lower, upper) if direction > 0 else (upper, lower)
 
 
 def native_grow_tree(
-    module: Any, columns: ByteColumns, rows: Array, packed: Array, options: SplitOptions, most_leaves: int
+    module: Any,
+    columns: tree_nodes.ByteColumns,
+    rows: Array,
+    packed: Array,
+    options: tree_nodes.SplitOptions,
+    most_leaves: int,
 ) -> Any:
     is_shared = (
         most_threads() > 1 and len(rows) * columns.d >= MANY_CELLS
@@ -128,17 +123,21 @@ def native_grow_tree(
     words, first = columns.in_memory()
     numbers = as_type(rows, np.int32), as_int64(packed)
     nodes = module.grow_tree(words, *numbers, first, *options.in_memory(), most_leaves, *arrays)
-    tree = Tree(*(array[:nodes].copy() for array in (column, most, missing_left, children)))
+    tree = TreeNodes(*(array[:nodes].copy() for array in (column, most, missing_left, children)))
     return GrownTree(tree, codes, bounds[: (nodes + 1) // 2].copy())
 
 
 @twin(native_grow_tree)
 def grow_tree(
-    columns: ByteColumns, rows: Array, packed: Array, options: SplitOptions, most_leaves: int
+    columns: tree_nodes.ByteColumns,
+    rows: Array,
+    packed: Array,
+    options: tree_nodes.SplitOptions,
+    most_leaves: int,
 ) -> GrownTree:
     """A tree over some rows (int32), given packed residuals and variances of all rows, (n, c)."""
     growth = _Growth(columns, packed, options)
-    growth.add(rows, node_sums(columns, rows, packed), UNBOUNDED)
+    growth.add(rows, tree_nodes.node_sums(columns, rows, packed), tree_nodes.UNBOUNDED)
     while len(growth.leaves) < most_leaves and growth.split_best():
         pass
     leaves = sorted(growth.leaves, key=lambda leaf: leaf.node)
@@ -149,7 +148,7 @@ def grow_tree(
     return GrownTree(_tree(growth.nodes, [leaf.node for leaf in leaves]), codes, bounds)
 
 
-def _tree(nodes: list[tuple[Split, int, int] | None], leaves: list[int]) -> Tree:
+def _tree(nodes: list[tuple[tree_nodes.Split, int, int] | None], leaves: list[int]) -> TreeNodes:
     column, children = np.full(len(nodes), -1, dtype=np.int32), np.zeros((len(nodes), 2), dtype=np.int32)
     most, missing_left = np.zeros(len(nodes), dtype=np.uint8), np.zeros(len(nodes), dtype=np.bool_)
     for place, node in enumerate(nodes):
@@ -159,7 +158,7 @@ def _tree(nodes: list[tuple[Split, int, int] | None], leaves: list[int]) -> Tree
             children[place] = both
     for number, place in enumerate(leaves):
         children[place] = number
-    return Tree(column, most, missing_left, children)
+    return TreeNodes(column, most, missing_left, children)
 
 
 # -- Many trees in one set of arrays, and the leaves of rows in all of them ----------------------------------
@@ -167,7 +166,7 @@ def _tree(nodes: list[tuple[Split, int, int] | None], leaves: list[int]) -> Tree
 MOST_LEAVES = 127
 """Largest number of leaves of a tree: codes of leaves are signed bytes."""
 
-ONE_LEAF = Tree(
+ONE_LEAF = TreeNodes(
     np.full(1, -1, np.int32), np.zeros(1, np.uint8), np.zeros(1, np.bool_), np.zeros((1, 2), np.int32)
 )
 """A tree that is not split."""
@@ -175,7 +174,7 @@ ONE_LEAF = Tree(
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees one after another; nodes as in `Tree`, with children numbered within their tree.
+    """Trees one after another; nodes as in `TreeNodes`, with children numbered within their tree.
 
     Attributes
     ----------
@@ -219,14 +218,14 @@ class Forest:
         """Number of leaves of each tree."""
         return tuple(((np.diff(self.first) + 1) // 2).tolist())
 
-    def trees(self) -> Iterator[Tree]:
+    def trees(self) -> Iterator[TreeNodes]:
         """The trees, one by one."""
         for begin, end in pairwise(self.first):
             parts = (self.column, self.most, self.missing_left, self.children)
-            yield Tree(*(array[begin:end] for array in parts))
+            yield TreeNodes(*(array[begin:end] for array in parts))
 
 
-def _verify_tree(tree: Tree) -> None:
+def _verify_tree(tree: TreeNodes) -> None:
     """Raise ValueError unless this is one tree: every node but the root has one parent, before it."""
     nodes, is_leaf = len(tree.column), tree.column < 0
     children = tree.children[~is_leaf]
@@ -239,16 +238,16 @@ def _verify_tree(tree: Tree) -> None:
     require(len(numbers) <= MOST_LEAVES, f"a tree has more than {MOST_LEAVES} leaves")
 
 
-def forest_of(trees: Sequence[Tree]) -> Forest:
+def forest_of(trees: Sequence[TreeNodes]) -> Forest:
     """Trees as a forest."""
     sizes = [len(tree.column) for tree in trees]
-    none = Tree(*(array[:0] for array in ONE_LEAF))
+    none = TreeNodes(*(array[:0] for array in ONE_LEAF))
     column, most, missing_left, children = (np.concatenate(parts) for parts in zip(none, *trees, strict=True))
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Forest(column, most, missing_left, children, first)
 
 
-def native_leaf_codes(module: Any, columns: ByteColumns, forest: Forest) -> Any:
+def native_leaf_codes(module: Any, columns: tree_nodes.ByteColumns, forest: Forest) -> Any:
     if not columns.d:
         return NotImplemented
     out = np.empty((columns.n, forest.count), dtype=np.int8)
@@ -265,7 +264,7 @@ def native_leaf_codes(module: Any, columns: ByteColumns, forest: Forest) -> Any:
 
 
 @twin(native_leaf_codes)
-def leaf_codes(columns: ByteColumns, forest: Forest) -> Array:
+def leaf_codes(columns: tree_nodes.ByteColumns, forest: Forest) -> Array:
     """The leaf of each row in each tree, (n, trees) int8."""
     out = np.empty((columns.n, forest.count), dtype=np.int8)
     for number, tree in enumerate(forest.trees()):
@@ -273,7 +272,7 @@ def leaf_codes(columns: ByteColumns, forest: Forest) -> Array:
         for place, j in enumerate(tree.column):
             here = np.flatnonzero(node == place)
             if j >= 0 and len(here):
-                left = is_left(columns.column(j)[here], tree.most[place], tree.missing_left[place])
+                left = tree_nodes.is_left(columns.column(j)[here], tree.most[place], tree.missing_left[place])
                 node[here] = tree.children[place][np.where(left, 0, 1)]
         out[:, number] = tree.children[node, 0]
     return out
@@ -282,7 +281,9 @@ def leaf_codes(columns: ByteColumns, forest: Forest) -> Array:
 # -- Contributions of the columns along the paths of rows through trees --------------------------------------
 
 
-def path_terms(columns: ByteColumns, forest: Forest, values: Array, mass: Array) -> tuple[Array, Array]:
+def path_terms(
+    columns: tree_nodes.ByteColumns, forest: Forest, values: Array, mass: Array
+) -> tuple[Array, Array]:
     """What each column contributes to the sum of the values of a row's leaves, (n, k, d), and the value of no column, (k,).
 
     The value of a node is the average of ``values`` (k, leaves) over its leaves, weighted by ``mass`` (leaves,). A split
@@ -300,7 +301,7 @@ def path_terms(columns: ByteColumns, forest: Forest, values: Array, mass: Array)
     return terms, constant
 
 
-def _leaf_terms(tree: Tree, values: Array, mass: Array, d: int) -> tuple[Array, Array]:
+def _leaf_terms(tree: TreeNodes, values: Array, mass: Array, d: int) -> tuple[Array, Array]:
     """The terms of each leaf, (leaves, k, d), and the value of the root, (k,)."""
     node_values, is_leaf = _node_values(tree, values, mass), tree.column < 0
     terms = np.zeros((len(tree.column), len(values), d))
@@ -311,7 +312,7 @@ def _leaf_terms(tree: Tree, values: Array, mass: Array, d: int) -> tuple[Array, 
     return terms[is_leaf], node_values[0]
 
 
-def _node_values(tree: Tree, values: Array, mass: Array) -> Array:
+def _node_values(tree: TreeNodes, values: Array, mass: Array) -> Array:
     """Average of the values of the leaves of each node, (nodes, k)."""
     total, weight = np.zeros((len(tree.column), len(values))), np.zeros(len(tree.column))
     share = np.maximum(mass, np.finfo(np.float64).tiny)

@@ -20,9 +20,8 @@ from scipy.special import ndtri, xlogy
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_ascending, require_finite
 from calibayes.kernels.cut_points import inverse_cdf_quantile, quantiles, sort_columns
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, twin
 from calibayes.kernels.level_counts import offsets, weighted_counts
-from calibayes.kernels.threads import map_row_ranges
 
 STEPS = 15
 """Number of bandwidth steps."""

@@ -21,12 +21,12 @@ from calibayes.kernels.dispatch import (
     as_int64,
     as_type,
     is_matrix,
+    map_row_ranges,
     portable,
     row_major,
     twin,
 )
 from calibayes.kernels.ordered_cells import CellCounts, CellTree, cell_counts, cell_weights, tree_arrays
-from calibayes.kernels.threads import map_row_ranges
 
 MOST_CELLS = 2**26
 """Native code supports fewer cells of all columns."""

@@ -11,8 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import AnyArray, Array
-from calibayes.kernels.dispatch import as_float64, is_matrix, namespace, portable, row_major, twin
-from calibayes.kernels.threads import map_row_ranges
+from calibayes.kernels.dispatch import (
+    as_float64,
+    is_matrix,
+    map_row_ranges,
+    namespace,
+    portable,
+    row_major,
+    twin,
+)
 
 CELLS = 2**17
 """Numbers in a block of rows: a megabyte in float64."""

@@ -253,7 +253,7 @@ def _largest_factor(network: Network, group: Group) -> int:
 # Codes (n, d) are negative where missing.
 
 
-class TreeTables(NamedTuple):
+class TreeProbabilities(NamedTuple):
     """A tree over d columns and its conditional log probabilities."""
 
     parents: tuple[int, ...]
@@ -273,7 +273,7 @@ class UpwardPass(NamedTuple):
     """Column -> log probability of the known cells below it given its level, (k, missing, levels); absent if none."""
 
 
-def upward_pass(codes: Array, tree: TreeTables) -> UpwardPass:
+def upward_pass(codes: Array, tree: TreeProbabilities) -> UpwardPass:
     """Sum over missing values, from the leaves to the roots."""
     missing = [np.flatnonzero(column < 0) for column in codes.T]
     result = UpwardPass(np.zeros((len(tree.tables[0]), len(codes))), missing, {})
@@ -300,7 +300,7 @@ def _parent_codes(codes: Array, parent: int) -> Array:
     return np.zeros(len(codes), dtype=np.intp) if parent < 0 else codes[:, parent]
 
 
-def _add_message(result: UpwardPass, tree: TreeTables, j: int, rows: Array, message: Array) -> None:
+def _add_message(result: UpwardPass, tree: TreeProbabilities, j: int, rows: Array, message: Array) -> None:
     """Add a message (k, rows, parent's levels) from column j to its parent, which is missing in these rows."""
     if len(rows):
         parent = tree.parents[j]
@@ -315,7 +315,7 @@ def _log_sum(below: Array, probability: Array) -> Array:
     return np.asarray(np.log(np.exp(below - top) @ np.swapaxes(probability, 1, 2)) + top)
 
 
-def tree_beliefs(codes: Array, tree: TreeTables) -> tuple[Sequence[Array], Sequence[Array]]:
+def tree_beliefs(codes: Array, tree: TreeProbabilities) -> tuple[Sequence[Array], Sequence[Array]]:
     """For each column, the rows in which it is missing and the posterior of its levels there, (k, rows, levels).
 
     The posterior is given all known cells of the row.
@@ -340,7 +340,9 @@ def tree_beliefs(codes: Array, tree: TreeTables) -> tuple[Sequence[Array], Seque
     return passed.missing, posteriors
 
 
-def draw_missing_in_tree(codes: Array, classes: Array, tree: TreeTables, rng: np.random.Generator) -> Array:
+def draw_missing_in_tree(
+    codes: Array, classes: Array, tree: TreeProbabilities, rng: np.random.Generator
+) -> Array:
     """The rows with missing values drawn given the known ones and the class (n,) of each row, (n, d)."""
     passed, complete = upward_pass(codes, tree), codes.copy()
     for j in tree.order:

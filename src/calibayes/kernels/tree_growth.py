@@ -16,19 +16,11 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_number
-from calibayes.kernels.byte_columns import ByteColumns
-from calibayes.kernels.forests import MOST_LEAVES, Forest, Tree, forest_of, grow_tree, leaf_codes
+from calibayes.kernels import tree_nodes
+from calibayes.kernels.dispatch import map_items, map_row_ranges
+from calibayes.kernels.forests import MOST_LEAVES, Forest, TreeNodes, forest_of, grow_tree, leaf_codes
 from calibayes.kernels.level_counts import look_up, offsets
 from calibayes.kernels.posterior import log_normalize
-from calibayes.kernels.threads import map_items, map_row_ranges
-from calibayes.kernels.tree_nodes import (
-    LeafSums,
-    SplitOptions,
-    leaf_sums,
-    packed_classes,
-    packed_residuals,
-    scale_of,
-)
 
 MOST_TREES = 100_000
 """Largest number of trees."""
@@ -87,22 +79,24 @@ class GrowthSettings:
             require_number(name, getattr(self, name), 1e-6)
 
 
-def full_steps(sums: LeafSums, prior: float) -> Array:
+def full_steps(sums: tree_nodes.LeafSums, prior: float) -> Array:
     """The full step of each leaf and class, (leaves, k)."""
     return np.asarray(np.clip(sums.residual / (sums.variance + prior), -LARGEST_STEP, LARGEST_STEP))
 
 
-class Sample(NamedTuple):
+class GrowthRows(NamedTuple):
     """Rows with labels, and the log scores (n, k) that growth begins with."""
 
-    columns: ByteColumns
+    columns: tree_nodes.ByteColumns
     labels: Array
     weight: Array
     log_scores: Array
 
-    def only(self, rows: Array) -> Sample:
+    def only(self, rows: Array) -> GrowthRows:
         """The rows where ``rows`` is true."""
-        return Sample(self.columns.rows(rows), self.labels[rows], self.weight[rows], self.log_scores[rows])
+        return GrowthRows(
+            self.columns.rows(rows), self.labels[rows], self.weight[rows], self.log_scores[rows]
+        )
 
 
 def by_first_row(labels: Array, k: int) -> Array:
@@ -113,16 +107,16 @@ def by_first_row(labels: Array, k: int) -> Array:
     return np.argsort(position, kind="stable")
 
 
-class Fold(NamedTuple):
+class GrowthFold(NamedTuple):
     """Rows to grow trees on, and rows that tell how many."""
 
-    training: Sample
-    held_out: Sample
+    training: GrowthRows
+    held_out: GrowthRows
 
 
-def fold_of(sample: Sample, held_out: Array) -> Fold:
+def fold_of(sample: GrowthRows, held_out: Array) -> GrowthFold:
     """The fold that holds out the rows where ``held_out`` (n,) is true."""
-    return Fold(sample.only(~held_out), sample.only(held_out))
+    return GrowthFold(sample.only(~held_out), sample.only(held_out))
 
 
 class GrownForest(NamedTuple):
@@ -149,10 +143,10 @@ class GrownForests(NamedTuple):
 class Growth:
     """Trees while they are grown on the rows of a fold."""
 
-    fold: Fold
+    fold: GrowthFold
     settings: GrowthSettings
     direction: Array
-    trees: list[Tree] = field(default_factory=list)
+    trees: list[TreeNodes] = field(default_factory=list)
     log_factors: list[Array] = field(default_factory=list)
     """Of each tree, (leaves, k)."""
     masses: list[Array] = field(default_factory=list)
@@ -160,14 +154,14 @@ class Growth:
 
     def __post_init__(self) -> None:
         columns, _, weight, log_scores = self.fold.training
-        self._scale, k = scale_of(weight), log_scores.shape[1]
+        self._scale, k = tree_nodes.scale_of(weight), log_scores.shape[1]
         self._rows = np.arange(columns.n, dtype=np.int32)
         self._fractions = columns.fractions()
-        self._options = SplitOptions(
+        self._options = tree_nodes.SplitOptions(
             columns.order(),
             self.direction,
             self.settings.prior * self._scale,
-            self.settings.least_variance * self._scale * packed_classes(k) / k,
+            self.settings.least_variance * self._scale * tree_nodes.packed_classes(k) / k,
         )
         self._scores, self._held_out_scores = log_scores.copy(), self.fold.held_out.log_scores.copy()
         self.remember()
@@ -176,11 +170,11 @@ class Growth:
         """Grow a tree and apply it; False if no split gains."""
         columns, labels, weight, _ = self.fold.training
         posterior = np.exp(log_normalize(self._scores)[0])
-        packed = packed_residuals(labels, posterior, weight, self._scale, self._fractions)
+        packed = tree_nodes.packed_residuals(labels, posterior, weight, self._scale, self._fractions)
         grown = grow_tree(columns, self._rows, packed, self._options, self.settings.leaves)
         if len(grown.bounds) < 2:
             return False
-        sums = leaf_sums(len(grown.bounds), grown.codes, labels, posterior, weight)
+        sums = tree_nodes.leaf_sums(len(grown.bounds), grown.codes, labels, posterior, weight)
         log_factor = self._rate() * self._steps(sums, grown.bounds)
         self._scores += log_factor[grown.codes]
         self.masses.append(sums.mass)
@@ -195,7 +189,7 @@ class Growth:
         """The rate of the next tree: larger after many trees, since a table that gains from so many has much to learn."""
         return self.settings.rate * min(FASTER ** (len(self.trees) // MANY_TREES), FASTEST)
 
-    def _steps(self, sums: LeafSums, bounds: Array) -> Array:
+    def _steps(self, sums: tree_nodes.LeafSums, bounds: Array) -> Array:
         """The full step of each leaf and class, (leaves, k), within the bounds of the leaves."""
         steps = full_steps(sums, self.settings.prior)
         if self.direction.any():
@@ -227,7 +221,7 @@ Report = Callable[[int, float], bool]
 
 
 def grow_forests(
-    folds: Sequence[Fold],
+    folds: Sequence[GrowthFold],
     settings: GrowthSettings,
     direction: Array | None = None,
     report: Report = lambda rounds, loss: False,
@@ -266,7 +260,7 @@ def _is_over(losses: Sequence[float], patience: int) -> bool:
     return after > (1.0 - LEAST_GAIN) * before
 
 
-def forest_scores(columns: ByteColumns, forest: Forest, log_factor: Array) -> Array:
+def forest_scores(columns: tree_nodes.ByteColumns, forest: Forest, log_factor: Array) -> Array:
     """Sum over the trees of the log factors (k, leaves) at the leaves of rows, (n, k)."""
     if not forest.count:
         return np.zeros((columns.n, len(log_factor)))
@@ -298,7 +292,9 @@ def leaf_changes(
     """
     scores, changes = log_scores.copy(), [np.zeros((0, log_scores.shape[1]))]
     for own, count in zip(codes.T, leaves, strict=True):
-        sums = leaf_sums(count, own.astype(np.int32), labels, np.exp(log_normalize(scores)[0]), weight)
+        sums = tree_nodes.leaf_sums(
+            count, own.astype(np.int32), labels, np.exp(log_normalize(scores)[0]), weight
+        )
         changes.append(rate * full_steps(sums, prior))
         if rate > 0:
             scores += changes[-1][own]

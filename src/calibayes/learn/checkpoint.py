@@ -9,10 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibayes.core.block import Block
 from calibayes.core.fingerprint import fingerprint
 from calibayes.core.named_arrays import map_leaves
-from calibayes.core.protocols import Array, Engine, Model, Source, Trees
+from calibayes.core.protocols import Array, Block, Engine, Model, ModelArrays, Source
 from calibayes.core.verify import require, require_array
 from calibayes.kernels.event_counts import is_sparse
 
@@ -24,7 +23,7 @@ MOST_COUNTED = 2**53
 class PointSnapshot:
     """The value of a rule's state, and the step that led to it; the parameters follow from the value."""
 
-    value: Trees
+    value: ModelArrays
     step: float
     frozen: int
     total_step: float
@@ -67,7 +66,7 @@ class RunSnapshot:
     accepted: PointSnapshot
     best: PointSnapshot
     best_iter: int
-    direction: Trees
+    direction: ModelArrays
     history: Mapping[str, Array]
     size: float
     previous: float | None
@@ -110,7 +109,7 @@ class RunSnapshot:
         )
 
 
-def verify_like(name: str, given: Trees, expected: Trees) -> None:
+def verify_like(name: str, given: ModelArrays, expected: ModelArrays) -> None:
     """Raises ValueError unless named arrays have the names, shapes and types of others."""
 
     def compare(known: Any, value: Any) -> None:

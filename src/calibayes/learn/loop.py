@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
+from calibayes.core.protocols import Array, Block, Engine, Model, ModelArrays, Rule, Source, State
+from calibayes.kernels.dispatch import map_items
 from calibayes.kernels.posterior import (
     NEGLIGIBLE,
     Assessment,
@@ -20,7 +20,6 @@ from calibayes.kernels.posterior import (
     scores,
     without_negligible,
 )
-from calibayes.kernels.threads import map_items
 from calibayes.learn.plan import Plan
 from calibayes.learn.progress import Callback, Progress
 from calibayes.learn.run import Entry, Run, Sweep
@@ -58,7 +57,7 @@ def learn(
 
 
 def learn_recorded(
-    run: Run, name: str, statistics: Trees, source: Source, engine: Engine, plan: Plan
+    run: Run, name: str, statistics: ModelArrays, source: Source, engine: Engine, plan: Plan
 ) -> None:
     """`learn` for one run, which with a recorder continues from its last finished pass, kept by name.
 
@@ -139,7 +138,7 @@ class MeasuredState(NamedTuple):
     view: Callable[[Block], Block]
     model: Model
     rule: Rule
-    parameters: Trees
+    parameters: ModelArrays
     last: bool
 
     @classmethod
@@ -164,7 +163,7 @@ def _measure_states(states: Mapping[str, MeasuredState], block: Block) -> Mappin
 
 
 def measure(
-    block: Block, model: Model, rule: Rule, parameters: Trees, *, last: bool = False
+    block: Block, model: Model, rule: Rule, parameters: ModelArrays, *, last: bool = False
 ) -> Mapping[str, Any]:
     """The sums of one block: scores of the parameters and, unless it is the last pass, statistics(X, W)."""
     g = rule.generative_weight

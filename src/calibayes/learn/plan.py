@@ -14,9 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Rule
-from calibayes.core.resolve import resolve
+from calibayes.core.protocols import Array, Block, Rule, resolve
 from calibayes.kernels.posterior import label_weights
 from calibayes.learn.checkpoint import Recorder
 from calibayes.learn.progress import Callback

@@ -14,9 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import combine
-from calibayes.core.protocols import Array, Model, Rule, State, Trees
+from calibayes.core.protocols import Array, Block, Model, ModelArrays, Rule, State
 from calibayes.learn.checkpoint import PointSnapshot, RunSnapshot, verify_like
 
 ROUNDING = 1e-12
@@ -92,7 +91,7 @@ class Point:
     total_step: float = 0.0
 
     @property
-    def parameters(self) -> Trees:
+    def parameters(self) -> ModelArrays:
         return self.state.parameters
 
 
@@ -135,7 +134,7 @@ class Run:
     horizon: float = math.inf
     view: Callable[[Block], Block] = lambda block: block
     sweep: Sweep | None = None
-    added: Trees | None = None
+    added: ModelArrays | None = None
 
     history: list[Entry] = field(default_factory=list)
     done: bool = False
@@ -147,7 +146,7 @@ class Run:
         self.candidate = Point(self.state)
         self.accepted = self.best = self.candidate
         self.size = math.nan
-        self._direction: Trees = {}
+        self._direction: ModelArrays = {}
         self._previous: float | None = None
         self._wanted = 0.0
         self._rejections = self._passes = 0
@@ -215,7 +214,7 @@ class Run:
             batches=None if self.sweep is None else self.sweep.generator.bit_generator.state,
         )
 
-    def restore(self, snapshot: RunSnapshot, statistics: Trees) -> None:
+    def restore(self, snapshot: RunSnapshot, statistics: ModelArrays) -> None:
         """Continue from a snapshot of the same run; ``statistics`` are those that it started from.
 
         Raises ValueError if the snapshot does not fit this run.
@@ -278,7 +277,7 @@ class Run:
         self._previous = self.candidate.step
         self._propose_next()
 
-    def _accept(self, entry: Entry, direction: Trees) -> None:
+    def _accept(self, entry: Entry, direction: ModelArrays) -> None:
         self.history.append(entry)
         self.accepted, self._direction, self._rejections = self.candidate, direction, 0
         # The wanted step, not one that was shortened to end at the horizon, decides the next one.

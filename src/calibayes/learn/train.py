@@ -9,9 +9,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from calibayes.core.block import Block
 from calibayes.core.named_arrays import add
-from calibayes.core.protocols import Array, Engine, Model, Rule, Source, State, Trees
+from calibayes.core.protocols import Array, Block, Engine, Model, ModelArrays, Rule, Source, State
 from calibayes.kernels.dispatch import hosted
 from calibayes.kernels.posterior import indicators, log_normalize
 from calibayes.learn.checkpoint import training_fingerprints
@@ -36,7 +35,7 @@ from calibayes.learn.run import Run, as_arrays
 class DataSums(NamedTuple):
     """Sums of one pass over the data."""
 
-    statistics: Trees
+    statistics: ModelArrays
     """Statistics with the labels as weights (structure statistics, for families that find a structure)."""
     unlabeled: float
     """Number of rows without a label."""
@@ -86,7 +85,7 @@ def accurate_sums(
     source: Source,
     engine: Engine,
     k: int,
-    earlier: Trees | None = None,
+    earlier: ModelArrays | None = None,
     *,
     more_to_come: bool = False,
 ) -> tuple[AnyModel, DataSums]:
@@ -103,12 +102,14 @@ def accurate_sums(
     return (closer, again) if closer.gains(total, more_to_come=more_to_come) else (model, data)
 
 
-def _with_earlier(before: Model, after: Model, earlier: Trees | None, statistics: Trees) -> Trees:
+def _with_earlier(
+    before: Model, after: Model, earlier: ModelArrays | None, statistics: ModelArrays
+) -> ModelArrays:
     """The statistics of a model with those of earlier rows, which were summed about the points of the model before."""
     return statistics if earlier is None else add(before.moved(earlier, after), statistics)
 
 
-def start_statistics(model: Model, source: Source, engine: Engine, start: Start, k: int) -> Trees:
+def start_statistics(model: Model, source: Source, engine: Engine, start: Start, k: int) -> ModelArrays:
     """Statistics of the rows with the weights of a start."""
     return sum_over_blocks(lambda block: model.statistics(block, start.weights(block, k)), source, engine)
 
@@ -161,7 +162,7 @@ def train(
 
 def _data_start(
     model: Model, data: DataSums, start: Start, source: Source, engine: Engine, plan: Plan, k: int
-) -> Trees:
+) -> ModelArrays:
     """The statistics of the labels; with `Likelihood` and something hidden, after maximum likelihood (EM)."""
     statistics = initial_statistics(model, data.statistics)
     if plan.likelihood is None or not isinstance(start, Likelihood) or not data.hidden:
@@ -174,7 +175,7 @@ def _data_start(
 
 def _other_start(
     model: Model, data: DataSums, start: Start, source: Source, engine: Engine, plan: Plan, k: int
-) -> Trees:
+) -> ModelArrays:
     """Statistics of other weights than the labels. Raises ValueError if they have no valid parameters."""
     statistics = start_statistics(model, source, engine, start, k)
     if model.keep_valid(statistics, statistics)[1]:
@@ -185,13 +186,19 @@ def _other_start(
     return statistics
 
 
-def initial_statistics(model: Model, structure_statistics: Trees) -> Trees:
+def initial_statistics(model: Model, structure_statistics: ModelArrays) -> ModelArrays:
     """The statistics of the data, from the sums of the first pass."""
     return model.statistics_of(structure_statistics) if model.is_structured else structure_statistics
 
 
 def step_on_new_rows(
-    model: Model, source: Source, engine: Engine, plan: Plan, before: State | None, closed: bool, data: Trees
+    model: Model,
+    source: Source,
+    engine: Engine,
+    plan: Plan,
+    before: State | None,
+    closed: bool,
+    data: ModelArrays,
 ) -> Run:
     """One step of the rule on further rows, from the state ``before``.
 
@@ -209,10 +216,12 @@ def step_on_new_rows(
     return run
 
 
-def entry_statistics(model: Model, source: Source, engine: Engine, rule: Rule, parameters: Trees) -> Trees:
+def entry_statistics(
+    model: Model, source: Source, engine: Engine, rule: Rule, parameters: ModelArrays
+) -> ModelArrays:
     """Statistics with which further rows enter a state: by their labels, or by their posterior without one."""
 
-    def of_block(block: Block) -> Trees:
+    def of_block(block: Block) -> ModelArrays:
         log_joint = model.log_joint(block, parameters)
         onehot = indicators(block.labels, log_joint.shape[1])
         weights = rule.entry_weights(onehot, np.exp(log_normalize(log_joint)[0]))
@@ -234,7 +243,7 @@ class Fold:
 
 def prepare_folds(
     folds: Sequence[Fold], source: Source, engine: Engine, k: int
-) -> tuple[list[Model], list[Trees]]:
+) -> tuple[list[Model], list[ModelArrays]]:
     """The prepared models of all folds and their initial statistics, from one pass or, if digits are lost, two."""
     models = [fold.model for fold in folds]
     totals = _fold_totals(folds, models, source, engine, k)
@@ -250,7 +259,7 @@ def prepare_folds(
 
 def _fold_totals(
     folds: Sequence[Fold], models: Sequence[Model], source: Source, engine: Engine, k: int
-) -> list[Trees]:
+) -> list[ModelArrays]:
     """The sums over the training rows of each fold, from one pass."""
     labels = Data()
 

@@ -12,11 +12,10 @@ import numpy as np
 from calibayes.core.abilities import AllowsMissing
 from calibayes.core.protocols import Array, Family, Layout
 from calibayes.core.verify import require, require_length, require_names, require_positions
-from calibayes.encoders.clusters import Clusters
+from calibayes.encoders.bins import Grid
 from calibayes.encoders.encoder import Encoder, ImputesTraining
-from calibayes.encoders.grid import Grid
 from calibayes.encoders.levels import Levels
-from calibayes.encoders.numbers import Counts, Flags, Numbers
+from calibayes.encoders.numbers import Clusters, Counts, Flags, Numbers
 from calibayes.families.model import PRIOR
 from calibayes.kernels.event_counts import columns_where
 from calibayes.tables.conversion import ColumnConversion
@@ -291,7 +290,12 @@ FAMILY_METHODS = ("bind", "prepare", "statistics", "parameters", "log_density", 
 
 def is_family(given: Any) -> bool:
     """Whether something is a family (an object, not a class)."""
-    return not isinstance(given, type) and all(hasattr(given, method) for method in FAMILY_METHODS)
+    return not isinstance(given, type) and not _missing_methods(given)
+
+
+def _missing_methods(given: Any) -> list[str]:
+    """What an object lacks to be a family, by name."""
+    return [method for method in FAMILY_METHODS if not hasattr(given, method)]
 
 
 def _checked_specification(entry: Any) -> tuple[Any, ...]:
@@ -304,7 +308,12 @@ def _checked_specification(entry: Any) -> tuple[Any, ...]:
     if not isinstance(name, str) or name == PRIOR:
         raise ValueError(f"a family's name must be a string other than {PRIOR!r}, got {name!r}")
     if not is_family(family):
-        raise ValueError(f"{name!r} must be bound to a family such as Gaussian(), got {family!r}")
+        lacks = ", ".join(_missing_methods(family))
+        why = f"it has no {lacks} (a subclass of calibayes.families.Density has them)"
+        raise ValueError(
+            f"{name!r} must be bound to a family such as Gaussian(), got {family!r}: "
+            + ("it is a class: make an object of it" if isinstance(family, type) else why)
+        )
     if len(entry) == 4 and (isinstance(entry[3], type) or not hasattr(entry[3], "encode")):
         raise ValueError(f"the encoder of {name!r} must be one such as KMeansBins(), got {entry[3]!r}")
     return tuple(entry)

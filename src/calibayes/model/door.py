@@ -19,8 +19,7 @@ from sklearn.metrics import accuracy_score
 from calibayes.core.notices import is_collecting
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import computing
-from calibayes.kernels.dispatch import OnDevice
-from calibayes.kernels.threads import most_threads
+from calibayes.kernels.dispatch import OnDevice, most_threads
 from calibayes.model.delegates import feature
 from calibayes.model.input import Rows, TrainingRows, is_dispatched, new_table, training_rows
 from calibayes.model.labels import require_labels

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from calibayes.core.named_arrays import add
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Rule, State, Trees
+from calibayes.core.protocols import Array, ModelArrays, Rule, State
 from calibayes.families import Product
 from calibayes.kernels.dispatch import on_host
 from calibayes.kernels.posterior import best_temperature, log_normalize
@@ -133,7 +133,7 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
         old = _moved(old, model)
     assembly = assembly._replace(model=model)
     structure = assembly.model.structure
-    total: Trees = new.statistics if old is None else add(old.data_statistics, new.statistics)
+    total: ModelArrays = new.statistics if old is None else add(old.data_statistics, new.statistics)
     closed = recipe.rule.is_closed_form and not new.hidden
     options = recipe.options
     fitted = begin(

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from calibayes.core.protocols import Array, Layout, Rule, Trees
+from calibayes.core.protocols import Array, Layout, ModelArrays, Rule
 from calibayes.core.verify import require, require_array, require_names, require_number
 from calibayes.encoders.schema import Schema
 from calibayes.families import ClassPrior, Product
@@ -74,10 +74,10 @@ class Fitted:
     binding: ColumnBinding
     model: Product
     rule: Rule
-    data_statistics: Trees
-    state: Trees | None = None
-    statistics: Trees | None = None
-    parameters: Trees | None = None
+    data_statistics: ModelArrays
+    state: ModelArrays | None = None
+    statistics: ModelArrays | None = None
+    parameters: ModelArrays | None = None
     is_additive: bool = False
     lacking: str = ""
     temperature: float = 1.0
@@ -150,7 +150,7 @@ class Fitted:
             self, state=None, statistics=None, parameters=None, lacking=lacking, history=None, best_iter=None
         )
 
-    def closed_form(self, data_statistics: Trees) -> Fitted:
+    def closed_form(self, data_statistics: ModelArrays) -> Fitted:
         """The maximum-likelihood model of other sums over rows, or one that says what it lacks."""
         changed = replace(self, data_statistics=data_statistics, history=None, best_iter=None)
         try:
@@ -174,7 +174,7 @@ class Fitted:
             self, state=statistics, statistics=statistics, parameters=self.model.parameters(statistics)
         )
 
-    def learned(self) -> Trees:
+    def learned(self) -> ModelArrays:
         """The parameters. Raises ValueError if there were too few rows for them."""
         if self.parameters is None:
             raise ValueError(f"not enough rows have been seen yet: {self.lacking}")
@@ -224,7 +224,7 @@ def _are_close(left: Array, right: Array) -> bool:
     return left.shape == right.shape and bool(np.allclose(left, right, rtol=1e-9, atol=1e-9))
 
 
-def begin(assembly: Assembly, rule: Rule, data_statistics: Trees, **changes: Any) -> Fitted:
+def begin(assembly: Assembly, rule: Rule, data_statistics: ModelArrays, **changes: Any) -> Fitted:
     """A model without parameters yet."""
     return Fitted(
         classes=assembly.classes,

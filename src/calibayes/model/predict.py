@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from calibayes.core.block import Block
-from calibayes.core.protocols import Array, Engine, Trees
+from calibayes.core.protocols import Array, Block, Engine, ModelArrays
 from calibayes.families import Product
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.decision import most_probable, tempered
@@ -16,7 +15,7 @@ from calibayes.model.fitted import SINGLE, Fitted
 from calibayes.model.recipe import encoded_source
 from calibayes.tables.table import Table
 
-Joint: TypeAlias = Callable[[Product, Block, Trees], Array]
+Joint: TypeAlias = Callable[[Product, Block, ModelArrays], Array]
 """log p(x, class) of a block of rows, (n, k), possibly up to a term that all classes share."""
 
 

@@ -13,8 +13,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from calibayes.core.abilities import Recodable
-from calibayes.core.block import Block
-from calibayes.core.protocols import AdaptsFamilies, Array, Engine, Family, Layout, Rule, Source, Trees
+from calibayes.core.protocols import (
+    AdaptsFamilies,
+    Array,
+    Block,
+    Engine,
+    Family,
+    Layout,
+    ModelArrays,
+    Rule,
+    Source,
+)
 from calibayes.encoders.schema import Schema
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Plan, Start
@@ -268,10 +277,10 @@ def block_sizes(model: Product) -> dict[str, int]:
 
 def recoded(
     families: Mapping[str, Family],
-    statistics: Trees,
+    statistics: ModelArrays,
     moved: Mapping[str, Sequence[Array]],
     layouts: Mapping[str, Layout],
-) -> Trees:
+) -> ModelArrays:
     """Statistics after levels were given new codes."""
     changed = {
         name: family.recode(statistics[name], moved[name], layouts[name].levels)

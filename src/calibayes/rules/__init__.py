@@ -1,7 +1,20 @@
 """Learning rules: which weights and which step. All but gradient descent are the one update of `Update`."""
 
-from calibayes.rules.other_rules import DFE, EM, GD, NAMES, rule_named
-from calibayes.rules.update import GDT, MAP, ML, RC, TM, Backtracking, Fixed, Schedule
+from calibayes.rules.update import (
+    DFE,
+    EM,
+    GD,
+    GDT,
+    MAP,
+    ML,
+    NAMES,
+    RC,
+    TM,
+    Backtracking,
+    Fixed,
+    Schedule,
+    rule_named,
+)
 
 __all__ = [
     "DFE",

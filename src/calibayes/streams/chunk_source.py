@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from calibayes.backends.dask.collections import LazyParts
 from calibayes.backends.dask.frame import DaskStream
-from calibayes.kernels.threads import most_threads
+from calibayes.kernels.dispatch import most_threads
 from calibayes.streams.chunks import Chunk, RowStream, read_ahead
 
 

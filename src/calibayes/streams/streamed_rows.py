@@ -15,9 +15,8 @@ from uuid import uuid4
 import numpy as np
 
 from calibayes.backends.dask.collections import LazyParts, Unhashed, unwrapped
-from calibayes.core.block import Block
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Engine, Source
+from calibayes.core.protocols import Array, Block, Engine, Source
 from calibayes.engines import is_distributed
 from calibayes.kernels.level_counts import code_type
 from calibayes.model.input import Rows

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score
 
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import engine_for, is_distributed
-from calibayes.kernels.threads import most_threads
+from calibayes.kernels.dispatch import most_threads
 from calibayes.model.door import InMemory, OfTable, TableInput
 from calibayes.model.input import convert, set_names
 from calibayes.model.labels import read_weight, require_labels

@@ -12,6 +12,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.kernels import moments
 from calibayes.kernels.cut_points import distinct_sample
+from calibayes.kernels.dispatch import map_row_ranges
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.kernels.level_counts import codes_and_maxima, offsets, weighted_counts
 from calibayes.kernels.ordered_cells import (
@@ -23,7 +24,6 @@ from calibayes.kernels.ordered_cells import (
     ordered_bits,
     root_tree,
 )
-from calibayes.kernels.threads import map_row_ranges
 from calibayes.tables import summary as column
 from calibayes.tables.distinct import LARGEST_COUNTED, distinct_values
 from calibayes.tables.summary import (

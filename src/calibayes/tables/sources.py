@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.core.block import Block
-from calibayes.core.protocols import AnyArray, Array
+from calibayes.core.protocols import AnyArray, Array, Block
 from calibayes.kernels.event_counts import is_sparse
 
 BYTES_PER_BLOCK = 2**23

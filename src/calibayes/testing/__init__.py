@@ -13,7 +13,7 @@ In a test module::
         assert_posterior_or_clear_error(MyClassifier(), table)
 """
 
-from calibayes.testing.all_laws import FAMILY_LAWS, applicable_laws
+from calibayes.testing import family_laws, verification_laws
 from calibayes.testing.law import FamilyCase, Law
 from calibayes.testing.random_tables import LabeledTable, assert_posterior_or_clear_error, tables
 
@@ -26,3 +26,26 @@ __all__ = [
     "assert_posterior_or_clear_error",
     "tables",
 ]
+
+FAMILY_LAWS: tuple[Law, ...] = tuple(
+    value
+    for group in (family_laws, verification_laws)
+    for value in vars(group).values()
+    if isinstance(value, Law)
+)
+
+
+def applicable_laws(case: FamilyCase) -> tuple[Law, ...]:
+    """Laws of `FAMILY_LAWS` that apply to the case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibayes.core.protocols import Layout
+    >>> from calibayes.families import Poisson
+    >>> from calibayes.testing import FamilyCase
+    >>> case = FamilyCase(Poisson().bind(Layout(("a", "b"), ("x0",))), np.array([[1], [0], [4]]), k=2)
+    >>> len(applicable_laws(case)) > 10
+    True
+    """
+    return tuple(law for law in FAMILY_LAWS if law.applies(case))

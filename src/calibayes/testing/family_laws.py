@@ -11,23 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose
 
-from calibayes.core.abilities import (
-    AllowsMissing,
-    ConditionalTerms,
-    Conjugate,
-    Contrasting,
-    CountStatistics,
-    Filling,
-    FusedPass,
-    Movable,
-    NaturalParameters,
-    PassInputs,
-    Penalized,
-    Reasons,
-    Sampling,
-    Structured,
-    SumsByColumn,
-)
+from calibayes.core import abilities
 from calibayes.core.named_arrays import add, map_leaves, scale, subtract
 from calibayes.core.protocols import Array, Arrays, Family
 from calibayes.kernels.posterior import assess
@@ -83,10 +67,10 @@ def statistics_do_not_depend_on_row_order(case: FamilyCase) -> None:
     )
 
 
-@law(has(Structured))
+@law(has(abilities.Structured))
 def structure_statistics_contain_the_statistics(case: FamilyCase) -> None:
     family = case.prepared()
-    assert isinstance(family, Structured)
+    assert isinstance(family, abilities.Structured)
     for weights in (case.labels(), case.weights()):
         assert_arrays_close(
             family.statistics_of(family.structure_statistics(case.columns, weights)),
@@ -94,21 +78,21 @@ def structure_statistics_contain_the_statistics(case: FamilyCase) -> None:
         )
 
 
-@law(has(CountStatistics))
+@law(has(abilities.CountStatistics))
 def counts_sum_to_weights(case: FamilyCase) -> None:
     """Each row adds its weight times the counts per row."""
-    assert isinstance(case.family, CountStatistics)
+    assert isinstance(case.family, abilities.CountStatistics)
     cells = case.family.cells(case.prepared().statistics(case.columns, case.weights()))
     n, d = case.columns.shape
     counts_per_row = np.full(n, d) if case.counts_per_row is None else case.counts_per_row
     assert_allclose(cells.sum(axis=1), case.weights().T @ counts_per_row, atol=1e-9)
 
 
-@law(has(SumsByColumn))
+@law(has(abilities.SumsByColumn))
 def statistics_follow_from_single_columns(case: FamilyCase) -> None:
     """Each column may have other rows in another order; here they are reversed, and one is divided into two."""
     family, weights = case.prepared(), case.weights()
-    assert isinstance(family, SumsByColumn)
+    assert isinstance(family, abilities.SumsByColumn)
     halves = [(np.append(column, column[:1]), np.vstack([weights, weights[:1]])) for column in case.columns.T]
     for _, of_rows in halves:
         of_rows[[0, -1]] /= 2.0
@@ -116,10 +100,10 @@ def statistics_follow_from_single_columns(case: FamilyCase) -> None:
     assert_arrays_close(by_column, family.statistics(case.columns, weights))
 
 
-@law(has(Movable))
+@law(has(abilities.Movable))
 def moments_can_be_recentered(case: FamilyCase) -> None:
     """Moving moments to another center gives the moments summed about that center."""
-    assert isinstance(case.family, Movable)
+    assert isinstance(case.family, abilities.Movable)
     center = np.full(case.columns.shape[1], 1.25)
     moved: Any = case.family.move(case.start(), center)
     rebound = case.family.bind(replace(case.layout, center=center))
@@ -218,11 +202,11 @@ def density_integrates_to_one(case: FamilyCase) -> None:
     assert_allclose(widths.prod(axis=1) @ density, 1.0, rtol=1e-3)
 
 
-@law(has(Reasons))
+@law(has(abilities.Reasons))
 def terms_sum_to_log_density(case: FamilyCase) -> None:
     """Up to a constant that all classes share, with and without missing values; each depends on its own column alone."""
     family = case.prepared()
-    assert isinstance(family, Reasons)
+    assert isinstance(family, abilities.Reasons)
     parameters = family.parameters(case.start())
     for columns in case.tables():
         terms = family.terms(columns, parameters)
@@ -234,11 +218,11 @@ def terms_sum_to_log_density(case: FamilyCase) -> None:
             assert_allclose(np.asarray(family.terms(others_reversed, parameters)), expected, atol=1e-12)
 
 
-@law(has(ConditionalTerms))
+@law(has(abilities.ConditionalTerms))
 def conditional_terms_sum_to_the_density_of_leading_columns(case: FamilyCase) -> None:
     """For an order of the columns, with and without missing values."""
     family = case.prepared()
-    assert isinstance(family, ConditionalTerms)
+    assert isinstance(family, abilities.ConditionalTerms)
     parameters = family.parameters(case.start())
     for columns in case.tables():
         order = np.random.default_rng(0).permutation(columns.shape[1])
@@ -249,11 +233,11 @@ def conditional_terms_sum_to_the_density_of_leading_columns(case: FamilyCase) ->
             assert_allclose(sums, family.log_density(leading, parameters), rtol=1e-9, atol=1e-9)
 
 
-@law(has(Contrasting))
+@law(has(abilities.Contrasting))
 def contrast_equals_log_density_up_to_a_term_of_the_row(case: FamilyCase) -> None:
     """The difference is the same for all classes, with and without missing values."""
     family = case.prepared()
-    assert isinstance(family, Contrasting)
+    assert isinstance(family, abilities.Contrasting)
     parameters = family.parameters(case.start())
     for columns in case.tables():
         difference = family.contrast(columns, parameters) - family.log_density(columns, parameters)
@@ -296,14 +280,14 @@ def kept_statistics_have_finite_parameters(case: FamilyCase) -> None:
 # -- Samples come from the fitted density and keep given values ----------------------------------------------
 
 
-@law(has(Sampling))
+@law(has(abilities.Sampling))
 def samples_follow_the_density(case: FamilyCase) -> None:
     """Parameters fitted to samples give the samples the same mean log density as the parameters they are drawn from.
 
     A structure is learned anew from the samples, so that the fitted parameters belong to another prepared family.
     """
     family = case.prepared()
-    assert isinstance(family, Sampling)
+    assert isinstance(family, abilities.Sampling)
     parameters = family.parameters(case.start())
     classes = np.arange(20_000) % case.k
     samples = family.sample(parameters, classes, case.generator())
@@ -318,10 +302,10 @@ def samples_follow_the_density(case: FamilyCase) -> None:
     assert abs(float(np.mean(true - estimated))) < 0.02 + 10.0 / len(case.columns)
 
 
-@law(has(Sampling, AllowsMissing))
+@law(has(abilities.Sampling, abilities.AllowsMissing))
 def conditional_samples_keep_given_values(case: FamilyCase) -> None:
     family = case.prepared()
-    assert isinstance(family, Sampling)
+    assert isinstance(family, abilities.Sampling)
     given, classes = case.rows_with_missing(), np.arange(len(case.columns)) % case.k
     samples = family.sample(family.parameters(case.start()), classes, case.generator(), given)
     is_known = given == case.columns
@@ -333,21 +317,23 @@ def conditional_samples_keep_given_values(case: FamilyCase) -> None:
 
 
 def _nothing_is_hidden_by_missing_values(case: FamilyCase) -> bool:
-    return isinstance(case.family, AllowsMissing) and not case.family.has_hidden(case.rows_with_missing())
+    return isinstance(case.family, abilities.AllowsMissing) and not case.family.has_hidden(
+        case.rows_with_missing()
+    )
 
 
 def _has_codes(case: FamilyCase) -> bool:
     return case.has_codes
 
 
-@law(has(AllowsMissing))
+@law(has(abilities.AllowsMissing))
 def density_of_a_row_of_missing_values_is_one(case: FamilyCase) -> None:
     family = case.prepared()
     parameters = family.parameters(case.start())
     assert_allclose(family.log_density(case.missing_rows()[:3], parameters), 0.0, atol=1e-12)
 
 
-@law(has(AllowsMissing), has_support)
+@law(has(abilities.AllowsMissing), has_support)
 def missing_values_are_marginalized(case: FamilyCase) -> None:
     """The density of the first column alone is the integral of the joint density over the other columns."""
     family = case.prepared()
@@ -362,7 +348,7 @@ def missing_values_are_marginalized(case: FamilyCase) -> None:
         assert_allclose(volumes @ joint[same], marginal[same][0], rtol=1e-3, atol=1e-12)
 
 
-@law(has(AllowsMissing))
+@law(has(abilities.AllowsMissing))
 def statistics_with_missing_values_are_sums(case: FamilyCase) -> None:
     """Additive over rows and linear in the weights, without and with parameters."""
     family = case.prepared()
@@ -385,14 +371,14 @@ def statistics_do_not_depend_on_parameters_if_nothing_is_hidden(case: FamilyCase
     assert_arrays_close(family.statistics(columns, weights), family.statistics(columns, weights, parameters))
 
 
-@law(has(Filling))
+@law(has(abilities.Filling))
 def imputation_keeps_known_values(case: FamilyCase) -> None:
     imputed, is_known = _imputed(case), case.rows_with_missing() == case.columns
     assert_allclose(imputed[is_known], case.columns[is_known])
     assert np.isfinite(imputed).all()
 
 
-@law(has(Filling), _has_codes)
+@law(has(abilities.Filling), _has_codes)
 def imputed_codes_are_not_missing(case: FamilyCase) -> None:
     assert (_imputed(case) >= case.columns.min()).all()
 
@@ -400,7 +386,7 @@ def imputed_codes_are_not_missing(case: FamilyCase) -> None:
 def _imputed(case: FamilyCase) -> Array:
     """The rows with missing values imputed under equal posteriors, (n, d)."""
     family = case.prepared()
-    assert isinstance(family, Filling)
+    assert isinstance(family, abilities.Filling)
     posterior = np.full((len(case.columns), case.k), 1.0 / case.k)
     return family.fill(case.rows_with_missing(), family.parameters(case.start()), posterior)
 
@@ -408,7 +394,7 @@ def _imputed(case: FamilyCase) -> Array:
 # -- Abilities that rules use: gradient steps, conjugate priors and the fused pass ---------------------------
 
 
-@law(has(NaturalParameters))
+@law(has(abilities.NaturalParameters))
 def gradient_step_raises_conditional_likelihood(case: FamilyCase) -> None:
     """A small step along statistics(X, Y - P), from parameters that a step of length 0 has projected.
 
@@ -417,9 +403,9 @@ def gradient_step_raises_conditional_likelihood(case: FamilyCase) -> None:
     equal: the papers do not guarantee an ascent after the projection either (rc-generative-2025, appendix B).
     """
     family, labels, columns = case.prepared(), case.labels(), case.columns
-    assert isinstance(family, NaturalParameters)
+    assert isinstance(family, abilities.NaturalParameters)
     start = case.start()
-    if isinstance(family, CountStatistics):
+    if isinstance(family, abilities.CountStatistics):
         start = map_leaves(np.ones_like, start)
     parameters = family.gradient_step(family.parameters(start), scale(0.0, start), 0.0).parameters
     before, posterior = _conditional_likelihood(family.log_density(columns, parameters), labels)
@@ -436,26 +422,28 @@ def _conditional_likelihood(log_joint: Array, labels: Array) -> tuple[float, Arr
     return float(np.sum(labels * log_posterior)), np.exp(log_posterior)
 
 
-@law(has(Conjugate))
+@law(has(abilities.Conjugate))
 def default_prior_has_finite_parameters_and_density(case: FamilyCase) -> None:
-    assert isinstance(case.family, Conjugate)
+    assert isinstance(case.family, abilities.Conjugate)
     family = prepare(case.family.conjugate(), case.columns, case.labels())
     parameters = family.parameters(family.statistics(case.columns, case.labels()))
     assert_finite(parameters)
-    assert isinstance(family, Penalized)
+    assert isinstance(family, abilities.Penalized)
     assert np.isfinite(family.log_prior(parameters))
 
 
-@law(has(FusedPass))
+@law(has(abilities.FusedPass))
 def fused_pass_equals_separate_steps(case: FamilyCase) -> None:
     """Density, posterior, scores and statistics, with held-out rows, unlabeled rows and missing values."""
     family = case.prepared()
-    assert isinstance(family, FusedPass)
+    assert isinstance(family, abilities.FusedPass)
     parameters, n = family.parameters(case.start()), len(case.columns)
     labels, held_out = np.arange(n) % (case.k + 1) - 1, np.arange(n) % 5 == 0
     log_prior = np.log(np.arange(1.0, case.k + 1) / np.arange(1.0, case.k + 1).sum())
     for columns, generative in product(case.tables(), (0.0, 0.4)):
-        inputs = PassInputs(log_prior, labels, 1.5 * ~held_out, 1.0 * held_out, generative, 2.0**-40)
+        inputs = abilities.PassInputs(
+            log_prior, labels, 1.5 * ~held_out, 1.0 * held_out, generative, 2.0**-40
+        )
         fused = family.fused_pass(columns, parameters, inputs)
         assessment = assess(log_prior + family.log_density(columns, parameters), *inputs[1:])
         assert_allclose(np.hstack(fused.assessment[:3]), np.hstack(assessment[:3]), atol=1e-9)

@@ -168,7 +168,7 @@ THEMES: Mapping[str, tuple[str, ...]] = {
 """Kinds that the columns of a table have: most estimators accept only some of them."""
 
 
-class Column(NamedTuple):
+class DrawnColumn(NamedTuple):
     """A column of the training rows and of the new rows; a missing cell is None."""
 
     name: str
@@ -182,7 +182,7 @@ class Column(NamedTuple):
         return None in self.training or None in self.new
 
 
-def draw_column(draw: Draw, name: str, kind: str, rows: int, new_rows: int, *, missing: bool) -> Column:
+def draw_column(draw: Draw, name: str, kind: str, rows: int, new_rows: int, *, missing: bool) -> DrawnColumn:
     """A column whose cells are a few distinct values (one: a constant column) or as many as there are rows.
 
     New rows may have values that are not among those of the training rows.
@@ -191,7 +191,7 @@ def draw_column(draw: Draw, name: str, kind: str, rows: int, new_rows: int, *, m
     values = draw(st.lists(KINDS[kind], min_size=1, max_size=most))
     further = draw(st.lists(KINDS[kind], max_size=2))
     gaps = [None] if missing and draw(st.booleans()) else []
-    return Column(
+    return DrawnColumn(
         name, kind, _cells(draw, values + gaps, rows), _cells(draw, values + further + gaps, new_rows)
     )
 
@@ -219,7 +219,7 @@ def installed_libraries() -> tuple[str, ...]:
     return tuple(library for library in LIBRARIES if find_spec(library) is not None)
 
 
-def draw_containers(draw: Draw, columns: list[Column], library: str) -> tuple[Any, Any]:
+def draw_containers(draw: Draw, columns: list[DrawnColumn], library: str) -> tuple[Any, Any]:
     """The training rows and the new rows as tables of a library, with the same types."""
     if library == "numpy":
         return _arrays(draw, columns)
@@ -228,7 +228,7 @@ def draw_containers(draw: Draw, columns: list[Column], library: str) -> tuple[An
     return make(columns, choices, "training"), make(columns, choices, "new")
 
 
-def _pandas_frame(columns: list[Column], choices: list[int], part: str) -> Any:
+def _pandas_frame(columns: list[DrawnColumn], choices: list[int], part: str) -> Any:
     import pandas as pd
 
     series = {
@@ -238,7 +238,7 @@ def _pandas_frame(columns: list[Column], choices: list[int], part: str) -> Any:
     return pd.DataFrame(series)
 
 
-def _pandas_type(column: Column, choice: int) -> str:
+def _pandas_type(column: DrawnColumn, choice: int) -> str:
     """The name of a type that holds the cells of a column."""
     if column.kind in INTEGERS:
         types = ("Int64", "float64", "object") if column.has_missing else ("int64", "Int64", "float64")
@@ -251,7 +251,7 @@ def _pandas_type(column: Column, choice: int) -> str:
     return types[choice]
 
 
-def _polars_frame(columns: list[Column], choices: list[int], part: str) -> Any:
+def _polars_frame(columns: list[DrawnColumn], choices: list[int], part: str) -> Any:
     import polars as pl
 
     series = [
@@ -261,7 +261,7 @@ def _polars_frame(columns: list[Column], choices: list[int], part: str) -> Any:
     return pl.DataFrame(series)
 
 
-def _polars_type(column: Column, choice: int) -> Any:
+def _polars_type(column: DrawnColumn, choice: int) -> Any:
     import polars as pl
 
     if column.kind in INTEGERS:
@@ -273,14 +273,14 @@ def _polars_type(column: Column, choice: int) -> Any:
     return pl.Categorical if choice else pl.String
 
 
-def _arrays(draw: Draw, columns: list[Column]) -> tuple[Any, Any]:
+def _arrays(draw: Draw, columns: list[DrawnColumn]) -> tuple[Any, Any]:
     """Arrays of the training rows and the new rows. What is not a number makes them arrays of objects."""
     layout, dtype = draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from(_array_types(columns)))
     training, new = (_array(columns, part, dtype) for part in ("training", "new"))
     return _in_layout(training, layout), _in_layout(new, layout)
 
 
-def _array_types(columns: list[Column]) -> tuple[Any, ...]:
+def _array_types(columns: list[DrawnColumn]) -> tuple[Any, ...]:
     """Types of an array that holds the cells of all columns."""
     kinds = {column.kind for column in columns}
     if not kinds <= {*NUMBERS, "flag"}:
@@ -292,7 +292,7 @@ def _array_types(columns: list[Column]) -> tuple[Any, ...]:
     return (np.int64, np.float64) if "huge integer" in kinds else (np.int64, np.float64, np.int8)
 
 
-def _array(columns: list[Column], part: str, dtype: Any) -> Any:
+def _array(columns: list[DrawnColumn], part: str, dtype: Any) -> Any:
     cells = [getattr(column, part) for column in columns]
     if dtype is not object and any(column.has_missing for column in columns):
         cells = [[np.nan if cell is None else cell for cell in column] for column in cells]
@@ -464,7 +464,7 @@ def labeled_tables(
     rows, new_rows = draw(st.integers(2, max_rows)), draw(st.integers(1, 6))
     kinds = draw(st.lists(st.sampled_from(THEMES[theme]), min_size=1, max_size=max_columns))
     gaps = missing and draw(st.booleans())
-    columns: list[Column] = [
+    columns: list[DrawnColumn] = [
         draw_column(draw, f"x{j}", kind, rows, new_rows, missing=gaps) for j, kind in enumerate(kinds)
     ]
     training, new = draw_containers(draw, columns, library)

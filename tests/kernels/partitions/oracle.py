@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibayes.kernels.byte_columns import ByteColumns, byte_columns
-from calibayes.kernels.tree_nodes import HALF, Split, SplitOptions
+from calibayes.kernels.tree_nodes import HALF, ByteColumns, Split, SplitOptions, byte_columns
 
 NO_BOUNDS = (-np.inf, np.inf)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibayes.kernels.byte_columns import byte_columns
+from calibayes.kernels.tree_nodes import byte_columns
 from tests.seeds import generator
 
 

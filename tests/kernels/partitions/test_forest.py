@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibayes.kernels.dispatch import native_kernels, numpy_only, use_instruction_set
-from calibayes.kernels.forests import MOST_LEAVES, ONE_LEAF, Tree, forest_of, grow_tree, leaf_codes
-from calibayes.kernels.threads import thread_limit
+from calibayes.kernels.dispatch import native_kernels, numpy_only, thread_limit, use_instruction_set
+from calibayes.kernels.forests import MOST_LEAVES, ONE_LEAF, TreeNodes, forest_of, grow_tree, leaf_codes
 from tests.kernels.partitions.oracle import options, random_rows
 from tests.seeds import generator
 
@@ -20,7 +19,7 @@ TREES = [
 FOREST = forest_of([*TREES, ONE_LEAF])
 
 
-def walk(tree: Tree, codes: np.ndarray) -> int:
+def walk(tree: TreeNodes, codes: np.ndarray) -> int:
     """The leaf of a row by walking down from the root."""
     node = 0
     while tree.column[node] >= 0:
@@ -112,7 +111,7 @@ def chain_of(leaves):
     children = np.repeat(np.cumsum(~split) - 1, 2).reshape(-1, 2)
     children[split] = np.flatnonzero(split)[:, None] + [1, 2]
     column = np.where(split, 0, -1)
-    return Tree(
+    return TreeNodes(
         column.astype(np.int32),
         np.ones(nodes, np.uint8),
         np.zeros(nodes, np.bool_),

@@ -7,19 +7,18 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from calibayes.kernels import forests as tree
-from calibayes.kernels.byte_columns import ByteColumns, byte_columns
-from calibayes.kernels.dispatch import numpy_only
+from calibayes.kernels.dispatch import numpy_only, thread_limit
 from calibayes.kernels.forests import forest_of, leaf_codes
-from calibayes.kernels.threads import thread_limit
 from calibayes.kernels.tree_growth import (
     LARGEST_STEP,
-    Fold,
+    GrowthFold,
+    GrowthRows,
     GrowthSettings,
-    Sample,
     fold_of,
     forest_scores,
     grow_forests,
 )
+from calibayes.kernels.tree_nodes import ByteColumns, byte_columns
 from tests.seeds import generator
 
 
@@ -31,7 +30,7 @@ def example(n=400, sizes=(9, 30, 4), k=3, seed=0, weight=None):
     labels = np.argmax(2 * score + rng.gumbel(size=(n, k)), axis=1)
     start = np.broadcast_to(np.log(np.full(k, 1 / k)), (n, k))
     weight = rng.uniform(0.5, 2.0, n) if weight is None else np.broadcast_to(weight, n)
-    return Sample(byte_columns(codes, np.array(sizes)), labels, weight, start)
+    return GrowthRows(byte_columns(codes, np.array(sizes)), labels, weight, start)
 
 
 def halves(sample):
@@ -143,9 +142,11 @@ def test_held_out_scores_are_those_of_the_trees_that_are_kept():
     """A held-out row without weight moves while the loss stays the same: no tree is kept, and so are the scores."""
     codes = np.repeat([[0], [1], [2], [3]], 200, axis=0).astype(np.uint8)
     labels = np.concatenate([np.arange(400) % 2, np.zeros(200, int), np.ones(200, int)])
-    sample = Sample(byte_columns(codes, np.array([4])), labels, np.ones(800), np.full((800, 2), np.log(0.5)))
+    sample = GrowthRows(
+        byte_columns(codes, np.array([4])), labels, np.ones(800), np.full((800, 2), np.log(0.5))
+    )
     two = sample.only(np.isin(np.arange(800), [0, 500]))._replace(weight=np.array([1.0, 0.0]))
-    (grown,), losses = grow_forests([Fold(sample, two)], GrowthSettings(trees=5, leaves=4))
+    (grown,), losses = grow_forests([GrowthFold(sample, two)], GrowthSettings(trees=5, leaves=4))
     assert len(losses) > 2
     assert np.ptp(losses) == 0.0
     assert grown.forest.count == 0
@@ -204,7 +205,7 @@ def test_monotone_columns_never_turn(sizes, sign, seed):
 def test_nothing_to_gain_grows_no_tree():
     sample = example(weight=1e-9)
     for given in (sample, sample._replace(weight=0 * sample.weight)):
-        (grown,), losses = grow_forests([Fold(given, sample)], GrowthSettings())
+        (grown,), losses = grow_forests([GrowthFold(given, sample)], GrowthSettings())
         assert grown.forest.count == 0
         assert grown.log_factor.shape == (3, 0)
         assert len(losses) == 1

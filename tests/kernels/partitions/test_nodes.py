@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from calibayes.kernels.byte_columns import byte_columns
-from calibayes.kernels.dispatch import numpy_only
-from calibayes.kernels.threads import thread_limit
+from calibayes.kernels.dispatch import numpy_only, thread_limit
 from calibayes.kernels.tree_nodes import (
     NO_SPLIT,
     Bounds,
     Split,
     best_split,
+    byte_columns,
     divide,
     node_sums,
     residual,

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from calibayes.kernels import forests
-from calibayes.kernels.dispatch import native_kernels, numpy_only, use_instruction_set
+from calibayes.kernels.dispatch import native_kernels, numpy_only, thread_limit, use_instruction_set
 from calibayes.kernels.forests import forest_of, leaf_codes
-from calibayes.kernels.threads import thread_limit
 from tests.kernels.partitions.oracle import leaves_by_definition, options, random_rows
 from tests.seeds import generator
 

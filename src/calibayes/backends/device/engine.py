@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibayes.backends.device.array import DeviceArray, Placement
-from calibayes.core.block import Block
-from calibayes.core.protocols import AnyArray, Array, Parts
+from calibayes.core.protocols import AnyArray, Array, Block, Parts
 from calibayes.kernels.event_counts import is_sparse
 
 
