@@ -290,12 +290,7 @@ FAMILY_METHODS = ("bind", "prepare", "statistics", "parameters", "log_density", 
 
 def is_family(given: Any) -> bool:
     """Whether something is a family (an object, not a class)."""
-    return not isinstance(given, type) and not _missing_methods(given)
-
-
-def _missing_methods(given: Any) -> list[str]:
-    """What an object lacks to be a family, by name."""
-    return [method for method in FAMILY_METHODS if not hasattr(given, method)]
+    return not isinstance(given, type) and all(hasattr(given, method) for method in FAMILY_METHODS)
 
 
 def _checked_specification(entry: Any) -> tuple[Any, ...]:
@@ -308,7 +303,7 @@ def _checked_specification(entry: Any) -> tuple[Any, ...]:
     if not isinstance(name, str) or name == PRIOR:
         raise ValueError(f"a family's name must be a string other than {PRIOR!r}, got {name!r}")
     if not is_family(family):
-        lacks = ", ".join(_missing_methods(family))
+        lacks = ", ".join(method for method in FAMILY_METHODS if not hasattr(family, method))
         why = f"it has no {lacks} (a subclass of calibayes.families.Density has them)"
         raise ValueError(
             f"{name!r} must be bound to a family such as Gaussian(), got {family!r}: "
