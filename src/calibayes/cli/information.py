@@ -17,7 +17,8 @@ from calibayes.cli.outputs import FORMATS, format_of, label_texts, output_file, 
 from calibayes.cli.rows import write_frame
 from calibayes.datasets import is_local, list_datasets, load
 from calibayes.files import describe_file
-from calibayes.streams.expected_columns import NUMBER, holds
+from calibayes.streams.text_input import holds
+from calibayes.tables.csv_file import NUMBER
 from calibayes.tables.text import text_table
 from calibayes.versions import show_versions, versions
 

@@ -17,8 +17,8 @@ from calibayes.cli.application import note
 from calibayes.compare import BASELINES, MODELS, RULES
 from calibayes.datasets import list_datasets
 from calibayes.files import load
-from calibayes.streams.csv_text import CsvOptions
-from calibayes.streams.expected_columns import NUMBER, Expected, ExpectedColumn, holds, holds_labels
+from calibayes.streams.text_input import ExpectedColumn, ExpectedTable, holds, holds_labels
+from calibayes.tables.csv_file import NUMBER, CsvOptions
 
 TableArgument = Annotated[
     str,
@@ -171,7 +171,7 @@ def as_in_training(model: Any, given: CsvOptions) -> CsvOptions:
 
 def expected_of(
     model: Any, labels: str | None = None, weights: str | None = None, passed_on: tuple[str, ...] = ()
-) -> Expected:
+) -> ExpectedTable:
     """What a model reads of a table: its columns, with what they held in training, and those of labels and weights."""
     trained = model.training_table_
     features = tuple(
@@ -182,7 +182,7 @@ def expected_of(
             raise ValueError(
                 f"column {name!r} of the {role} is one that the model predicts from; name another one"
             )
-    return Expected(
+    return ExpectedTable(
         features,
         None if labels is None else ExpectedColumn(labels, holds_labels(model.classes_)),
         None if weights is None else ExpectedColumn(weights, NUMBER),

@@ -42,8 +42,7 @@ from calibayes.cli.rows import each_block
 from calibayes.core.protocols import Array
 from calibayes.model.decision import checked_costs, least_cost, most_probable
 from calibayes.streams.chunks import as_types, column_types, concatenated
-from calibayes.streams.expected_columns import Piece
-from calibayes.streams.text_input import BLOCK_BYTES, OpenTable, open_table
+from calibayes.streams.text_input import BLOCK_BYTES, OpenTable, Piece, open_table
 from calibayes.tables.table import Table, as_array, missing_mask
 from calibayes.tables.text import counted
 
@@ -200,7 +199,7 @@ console = Console()
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreSums:
     """Sums over rows; ``+`` adds those of further rows."""
 
     confusion: Array
@@ -211,8 +210,8 @@ class Scores:
     rows: int
     unlabeled: int
 
-    def __add__(self, other: Scores) -> Scores:
-        return Scores(
+    def __add__(self, other: ScoreSums) -> ScoreSums:
+        return ScoreSums(
             self.confusion + other.confusion,
             self.log_loss + other.log_loss,
             self.squares + other.squares,
@@ -280,7 +279,7 @@ def evaluate_command(
     _print(scores, label_texts(classes), as_json)
 
 
-def scores_of(model: Any, piece: Piece) -> Scores:
+def scores_of(model: Any, piece: Piece) -> ScoreSums:
     """The sums over some rows."""
     classes, labels = np.asarray(model.classes_), as_array(piece.labels)
     labeled = ~missing_mask(labels)
@@ -295,7 +294,7 @@ def scores_of(model: Any, piece: Piece) -> Scores:
     p, hot = posterior[known], np.eye(k)[truth[known]]
     losses = -np.log(np.maximum(p[np.arange(len(p)), truth[known]], SMALLEST))
     squares = ((p - hot) ** 2).sum(axis=1)
-    return Scores(
+    return ScoreSums(
         confusion,
         float(losses @ weight[known]),
         float(squares @ weight[known]),
@@ -310,7 +309,7 @@ def _codes(labels: Array, classes: Array) -> Array:
     return np.array([place.get(label, len(classes)) for label in labels.tolist()], dtype=np.int64)
 
 
-def _print(scores: Scores, classes: list[str], as_json: bool) -> None:
+def _print(scores: ScoreSums, classes: list[str], as_json: bool) -> None:
     summary = scores.summary(classes)
     shown = [printable(name) for name in classes]
     if unknown := scores.confusion[-1].sum():

@@ -35,7 +35,7 @@ from calibayes.reproduction.experiment import ResultCache, Settings
 from calibayes.reproduction.pages import format_pair, write_page, write_report
 from calibayes.reproduction.result_tables import Report
 from calibayes.reproduction.run import reproduce
-from calibayes.streams.expected_columns import require_columns
+from calibayes.streams.text_input import require_columns
 from calibayes.tables.text import counted
 
 REPORT_EXAMPLES = examples(

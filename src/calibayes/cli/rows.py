@@ -15,11 +15,11 @@ import numpy as np
 
 from calibayes.cli.application import note, raise_noted_interruption
 from calibayes.datasets.dataset import Dataset, labeled_data
-from calibayes.streams.csv_text import CsvOptions, RowError
-from calibayes.streams.expected_columns import Expected, Piece, require_columns
+from calibayes.streams.csv_blocks import RowError
 from calibayes.streams.open import open_stream
-from calibayes.streams.text_input import OpenTable, read_whole
-from calibayes.tables.arrow_text import module_of_pyarrow, pyarrow
+from calibayes.streams.text_input import ExpectedTable, OpenTable, Piece, read_whole, require_columns
+from calibayes.tables.csv_file import CsvOptions
+from calibayes.tables.read import module_of_pyarrow, pyarrow
 from calibayes.tables.text import counted, listed
 
 # -- A function of many items in several threads, with the results in order and a bounded number of items in memory
@@ -47,14 +47,14 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], jobs: in
 # -- The rows of a table, block by block, for a model: read and used by several threads, given back in order
 
 
-def with_names_of(expected: Expected, piece: Piece) -> Piece:
+def with_names_of(expected: ExpectedTable, piece: Piece) -> Piece:
     """The rows with the names that the model has for its columns."""
     names = tuple(column.name for column in expected.features)
     return piece._replace(table=replace(piece.table, names=names))
 
 
 def each_block(
-    table: OpenTable, expected: Expected, use: Callable[[Piece], Result], jobs: int
+    table: OpenTable, expected: ExpectedTable, use: Callable[[Piece], Result], jobs: int
 ) -> Iterator[tuple[int, Result]]:
     """Number of rows and result of ``use`` for each block, in order. Columns that are not read are noted first.
 
@@ -76,9 +76,7 @@ def each_block(
             yield number, result
             rows += number
     except RowError as error:
-        raise ValueError(
-            f"{table.where}: row {rows + error.row + 1} below the header {error.problem}"
-        ) from None
+        raise ValueError(f"{table.where}: {error.below(rows)}") from None
 
 
 # -- Data frames as CSV, JSON lines, Parquet or Arrow --------------------------------------------------------

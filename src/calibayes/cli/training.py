@@ -41,7 +41,7 @@ from calibayes.estimators.calibrated_trees import CalibratedTrees
 from calibayes.estimators.joint_kernel import JointKernelClassifier
 from calibayes.estimators.tabular import NaiveBayes
 from calibayes.files import save
-from calibayes.streams.csv_text import CsvOptions
+from calibayes.tables.csv_file import CsvOptions
 from calibayes.tables.text import counted
 
 FURTHER_MODELS = {

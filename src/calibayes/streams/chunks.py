@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.tables.distinct import distinct_values
+from calibayes.streams.raw_bytes import DAMAGED
 from calibayes.tables.origin import FromFrame, Origin
-from calibayes.tables.table import CodedColumn, Table
+from calibayes.tables.table import CodedColumn, Table, coded_columns, distinct_values
 
 CHUNK_ROWS = 2**17
 CHUNK_BYTES = 2**25
@@ -92,9 +92,14 @@ def concatenated(tables: Sequence[Table]) -> Table:
         content = np.concatenate([table.content for table in tables])
         return replace(first, content=content, distinct_cache={}, missing_cache={})
     columns = [_concatenated_column(tables, j) for j in range(len(first.names))]
-    coded = {j: (c.values, c.codes) for j, c in enumerate(columns) if isinstance(c, CodedColumn)}
     originals = {j: np.concatenate([table.originals[j] for table in tables]) for j in first.originals}
-    return replace(first, content=tuple(columns), distinct_cache=coded, missing_cache={}, originals=originals)
+    return replace(
+        first,
+        content=tuple(columns),
+        distinct_cache=coded_columns(columns),
+        missing_cache={},
+        originals=originals,
+    )
 
 
 def _concatenated_column(tables: Sequence[Table], j: int) -> Array | CodedColumn:
@@ -270,7 +275,8 @@ def place_named(place: str) -> Iterator[None]:
         raise OSError(f"{place} cannot be read: {_sentence(error)}") from error
     except MemoryError as error:  # also for a size in a file that is damaged
         raise MemoryError(f"{place} cannot be read: {_sentence(error)}") from error
-    except (ValueError, NotImplementedError, LookupError) as error:  # those of pyarrow for invalid files
+    # those of pyarrow for invalid files, and those of decompressing
+    except (ValueError, NotImplementedError, LookupError, *DAMAGED) as error:
         raise ValueError(f"{place} cannot be read: {_sentence(error)}") from error
 
 

@@ -8,15 +8,23 @@ import gzip
 import io
 import lzma
 import sys
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from calibayes.tables.arrow_text import pyarrow
+from calibayes.tables.read import pyarrow
 
 STANDARD_INPUT = "-"
 FIRST_BYTES = 16
+LARGEST_DECOMPRESSED = 2**31
+"""Largest size in bytes of a decompressed file, so that a small file cannot fill the memory."""
+LARGEST_RATIO = 1032
+"""Largest ratio of decompressed to compressed size of gzip: smaller files need no check."""
+DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
+"""Errors of decompressing, besides OSError."""
 KINDS: Mapping[bytes, str] = {b"PAR1": "parquet", b"ARROW1": "ipc file", b"\xff\xff\xff\xff": "ipc stream"}
 """First bytes -> kind of table; everything else is text."""
 OTHER_FILES: Mapping[bytes, str] = {
@@ -51,6 +59,11 @@ class Chained(io.RawIOBase):
         super().close()
 
 
+def chained(first: bytes, rest: Any) -> BinaryIO:
+    """A file of bytes that were read already, followed by the rest of a file."""
+    return io.BufferedReader(Chained(first, rest), buffer_size=2**18)
+
+
 @dataclass(frozen=True)
 class RawTable:
     """An open table.
@@ -64,41 +77,86 @@ class RawTable:
     file : binary file
         The decompressed bytes, from the first one on.
     path : Path or None
-        The file, if it is not compressed, so that it can be read at any place.
+        The file.
+    is_compressed : bool
     """
 
     name: str
     kind: str
     file: BinaryIO
     path: Path | None
+    is_compressed: bool
 
-    def whole(self) -> Any:
+    def anywhere(self) -> Any:
         """What pyarrow reads at any place: the path, or all bytes in memory."""
-        return str(self.path) if self.path is not None else pyarrow().BufferReader(self.file.read())
+        if self.path is None or self.is_compressed:
+            return pyarrow().BufferReader(self.file.read())
+        return str(self.path)
+
+    def limited(self) -> bytes:
+        """All bytes. Raises ValueError if those of a compressed table, or of standard input, are too many."""
+        if self.path is not None and not self.is_compressed:
+            return self.file.read()
+        if self.path is None or self._is_within_limit(self.path):
+            content = self.file.read(LARGEST_DECOMPRESSED + 1)
+            if len(content) <= LARGEST_DECOMPRESSED:
+                return content
+        verb = "is larger" if self.path is None else "decompresses to more"
+        raise ValueError(
+            f"{self.name} {verb} than {_in_units(LARGEST_DECOMPRESSED)}, the limit for compressed files and standard "
+            "input: if you trust it, decompress it first and give the .csv file"
+        )
+
+    def _is_within_limit(self, path: Path) -> bool:
+        """Whether a compressed file is small enough; one that may be too large is read once in constant memory."""
+        if path.stat().st_size * LARGEST_RATIO <= LARGEST_DECOMPRESSED:
+            return True
+        size = 0
+        with open_raw(path).file as file:
+            while size <= LARGEST_DECOMPRESSED and (block := file.read(2**20)):
+                size += len(block)
+        return size <= LARGEST_DECOMPRESSED
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Inside, errors of reading and decompressing are raised as ValueError with the name of the table."""
+        try:
+            yield
+        except (OSError, *DAMAGED) as error:
+            kind = "CSV" if self.kind == "text" else "Parquet or Arrow"
+            raise ValueError(f"{self.name} is not a readable {kind} file: {error}") from error
 
 
-def open_raw(source: str) -> RawTable:
+def _in_units(size: int) -> str:
+    """A number of bytes as text: 2 GiB."""
+    power = min((size.bit_length() - 1) // 10, 3)
+    return f"{size / 1024**power:g} {('bytes', 'KiB', 'MiB', 'GiB')[power]}"
+
+
+def open_raw(source: str | Path) -> RawTable:
     """Open a file, or standard input if the name is "-"; compression and kind are found in the first bytes.
 
     Raises ValueError if there is no such file, it is empty, or it is of a kind that cannot be read.
     """
     path = None if source == STANDARD_INPUT else Path(source)
     name = "standard input" if path is None else str(path)
-    first, file = _peeked(_opened(path, name))
-    for magic, decompress in DECOMPRESSORS.items():
-        if first.startswith(magic):
-            first, file = _decompressed(decompress, file, name)
-            path = None
-            break
+    return raw_table(_opened(path, name), name, path)
+
+
+def raw_table(file: Any, name: str, path: Path | None = None) -> RawTable:
+    """An open file, or any object with ``read``, decompressed; ``path`` is that of a local file."""
+    first, opened = _peeked(file)
+    decompress = next((known for magic, known in DECOMPRESSORS.items() if first.startswith(magic)), None)
+    if decompress is not None:
+        try:
+            first, opened = _peeked(decompress(opened))
+        except (OSError, *DAMAGED) as error:
+            raise ValueError(
+                f"{name} is not a readable CSV file: it cannot be decompressed: {error}"
+            ) from error
     if not first:
         raise ValueError(f"{name} is empty; a table with a header is expected")
-    return RawTable(name, _kind(first, name), file, path)
-
-
-def unreadable(raw: RawTable, error: Exception) -> ValueError:
-    """An error that names the table."""
-    kind = "CSV" if raw.kind == "text" else "Parquet or Arrow"
-    return ValueError(f"{raw.name} is not a readable {kind} file: {error}")
+    return RawTable(name, _kind(first, name), opened, path, decompress is not None)
 
 
 def _opened(path: Path | None, name: str) -> BinaryIO:
@@ -112,19 +170,12 @@ def _opened(path: Path | None, name: str) -> BinaryIO:
         raise ValueError(f"there is no file {name}") from None
 
 
-def _decompressed(decompress: Callable[[BinaryIO], Any], file: BinaryIO, name: str) -> tuple[bytes, BinaryIO]:
-    try:
-        return _peeked(decompress(file))
-    except (EOFError, OSError) as error:
-        raise ValueError(f"{name} is not a readable CSV file: it cannot be decompressed: {error}") from error
-
-
 def _peeked(file: Any) -> tuple[bytes, BinaryIO]:
     """The first bytes, and a file that still begins with them."""
     first = b""
     while len(first) < FIRST_BYTES and (more := file.read(FIRST_BYTES - len(first))):
         first += more
-    return first, io.BufferedReader(Chained(first, file), buffer_size=2**18)
+    return first, chained(first, file)
 
 
 def _kind(first: bytes, name: str) -> str:

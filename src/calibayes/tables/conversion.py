@@ -15,9 +15,8 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_ascending, require_length, require_positions
 from calibayes.tables.dates import ColumnWarning, Converter, Dates, Durations, learned_dates
-from calibayes.tables.distinct import distinct_values
 from calibayes.tables.origin import FromFrame
-from calibayes.tables.table import Table, holds_booleans, missing_mask
+from calibayes.tables.table import Table, distinct_values, holds_booleans, missing_mask
 
 CATEGORICAL, IDENTIFIER = "categorical", "identifier"
 """Kinds that a user may give a column: its values are levels; it is left out."""

@@ -14,8 +14,7 @@ import numpy as np
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require
-from calibayes.tables.distinct import distinct_values
-from calibayes.tables.table import Table, is_missing
+from calibayes.tables.table import Table, distinct_values, is_missing
 
 DATE, DURATION = np.dtype("M8[us]"), np.dtype("m8[us]")
 """The types of columns of dates (with a time zone: in UTC) and of durations."""

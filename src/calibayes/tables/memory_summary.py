@@ -25,7 +25,6 @@ from calibayes.kernels.ordered_cells import (
 )
 from calibayes.kernels.threads import map_row_ranges
 from calibayes.tables import summary as column
-from calibayes.tables.distinct import LARGEST_COUNTED, distinct_values
 from calibayes.tables.summary import (
     ColumnSummary,
     Moments,
@@ -37,7 +36,15 @@ from calibayes.tables.summary import (
     summable,
     values_summary,
 )
-from calibayes.tables.table import LARGEST, Table, numeric_columns, numeric_matrix, refuse_all_missing
+from calibayes.tables.table import (
+    LARGEST,
+    LARGEST_COUNTED,
+    Table,
+    distinct_values,
+    numeric_columns,
+    numeric_matrix,
+    refuse_all_missing,
+)
 
 # -- Points near most rows, about which moments are summed ---------------------------------------------------
 
@@ -197,12 +204,12 @@ KEPT_ROWS = 2**14
 
 def summary_of(table: Table, weight: Array, codes: Array | None = None) -> TableSummary:
     """The summary of a table in memory; models that are fitted to one table with a cache share it."""
-    summary = table.cached("summary", weight, lambda: InMemory(table, weight, codes))
-    return summary if summary.codes is codes else InMemory(table, weight, codes)
+    summary = table.cached("summary", weight, lambda: MemorySummary(table, weight, codes))
+    return summary if summary.codes is codes else MemorySummary(table, weight, codes)
 
 
 @dataclass(frozen=True, eq=False)
-class InMemory(TableSummary):
+class MemorySummary(TableSummary):
     """The summary of a table in memory; ``head`` is the table itself."""
 
     stored: dict[Any, Any] = field(default_factory=dict, repr=False)

@@ -184,7 +184,7 @@ class Moments(NamedTuple):
 class TableSummary(ABC):
     """What encoders learn from: summaries of single columns, a sample of the rows, labels and weights.
 
-    It is made of a table in memory (`InMemory`), or of sums over the blocks of a table (`Streamed`).
+    It is made of a table in memory (`MemorySummary`), or of sums over the blocks of a table (`Streamed`).
     """
 
     head: Table

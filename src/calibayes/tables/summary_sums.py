@@ -30,7 +30,6 @@ from calibayes.kernels.ordered_cells import CellCounts, CellTree, cell_numbers, 
 from calibayes.tables import summary
 from calibayes.tables import summary as column
 from calibayes.tables.conversion import verify_distinct
-from calibayes.tables.distinct import LARGEST_COUNTED, distinct_values
 from calibayes.tables.memory_summary import PASSES, center_rows, column_centers, refined
 from calibayes.tables.summary import (
     MOST_DISTINCT,
@@ -43,7 +42,15 @@ from calibayes.tables.summary import (
     rounding_unit,
     values_summary,
 )
-from calibayes.tables.table import LARGEST, Table, holds_booleans, numeric_matrix, refuse_other_kind
+from calibayes.tables.table import (
+    LARGEST,
+    LARGEST_COUNTED,
+    Table,
+    distinct_values,
+    holds_booleans,
+    numeric_matrix,
+    refuse_other_kind,
+)
 
 # -- Rows and weights of the distinct values of a column, which can be added ---------------------------------
 

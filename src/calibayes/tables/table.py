@@ -70,6 +70,18 @@ def as_array(column: Any) -> Array:
     return column.array() if isinstance(column, CodedColumn) else column
 
 
+def coded_columns(columns: Sequence[Any]) -> dict[int, tuple[Array, Array]]:
+    """Position -> distinct values and codes of those columns that are a `CodedColumn`."""
+    return {j: (c.values, c.codes) for j, c in enumerate(columns) if isinstance(c, CodedColumn)}
+
+
+def occurring(values: Array, codes: Array) -> tuple[Array, Array]:
+    """Those of some values that occur, and their codes (n,), from codes of all values; v where missing."""
+    occurs = np.bincount(codes, minlength=len(values) + 1)[:-1] > 0
+    new_codes = np.append(np.cumsum(occurs) - 1, occurs.sum())
+    return values[occurs], new_codes[codes]
+
+
 # -- The class Table: named columns, some of whose values may be missing -------------------------------------
 
 Result = TypeVar("Result")
@@ -122,7 +134,7 @@ class Table:
     origin: Origin = FROM_ARRAY
     """The kind of table that was passed, so that sampled rows can be returned as the same kind."""
     distinct_cache: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
-    """Position of an object column -> its distinct values and codes, as `tables.distinct.distinct_values` returns them.
+    """Position of an object column -> its distinct values and codes, as `tables.table.distinct_values` returns them.
 
     They are stored at the first call, because sorting strings takes longer than most of what is done with the codes."""
     missing_cache: dict[int, Array] = field(default_factory=dict, repr=False, compare=False)
@@ -258,7 +270,9 @@ class Table:
             if selection.all():
                 return self
             selection = np.flatnonzero(selection)  # faster for several columns
-        distinct = {j: _distinct_of_rows(*entry, selection) for j, entry in self.distinct_cache.items()}
+        distinct = {
+            j: occurring(values, codes[selection]) for j, (values, codes) in self.distinct_cache.items()
+        }
         is_tuple = isinstance(self.content, tuple)
         content = tuple(column[selection] for column in self.content) if is_tuple else self.content[selection]
         originals = {j: column[selection] for j, column in self.originals.items()}
@@ -270,14 +284,6 @@ class Table:
 
 def _stored_values(matrix: Array) -> Array:
     return matrix.data if is_sparse(matrix) else matrix
-
-
-def _distinct_of_rows(values: Array, codes: Array, selection: Array) -> tuple[Array, Array]:
-    """Distinct values and codes of the selected rows, from those of all rows."""
-    selected = codes[selection]
-    present = np.bincount(selected, minlength=len(values) + 1)[:-1] > 0
-    new_codes = np.append(np.cumsum(present) - 1, present.sum())
-    return values[present], new_codes[selected]
 
 
 @lru_cache(maxsize=8)
@@ -396,3 +402,60 @@ def _refuse_large(table: Table, indices: Sequence[int], matrix: Array) -> None:
         problem = "infinity" if is_infinite else f"values beyond {LARGEST:g}, whose squares overflow"
         advice = "replace such values by missing ones, or leave these rows out"
         raise ValueError(f"column {table.names[first]!r} contains {problem}: {advice}")
+
+
+# -- The distinct values of a column, sorted, and the code of each row's value -------------------------------
+
+LARGEST_COUNTED = 2**16
+"""Integer columns from 0 up to this are sorted by counting, which is much faster than comparing."""
+
+
+def distinct_values(table: Table, j: int) -> tuple[Array, Array]:
+    """Sorted distinct values of column j, (v,), and the position of each row's value in them, (n,); v where missing.
+
+    The result for an object column is kept in the table.
+
+    >>> from calibayes.tables.read import read_array
+    >>> table = read_array(np.array([["b"], ["a"], [None], ["b"]], dtype=object))
+    >>> values, codes = distinct_values(table, 0)
+    >>> values.tolist(), codes.tolist()
+    (['a', 'b'], [1, 0, 2, 1])
+    """
+    if j in table.distinct_cache:
+        return table.distinct_cache[j]
+    column = table.column(j)
+    result = _sorted_with_codes(column, table.missing_mask(j), table.names[j])
+    if column.dtype.kind == "O":
+        table.distinct_cache[j] = result
+    return result
+
+
+def _sorted_with_codes(column: Array, missing: Array, name: str) -> tuple[Array, Array]:
+    if missing.any():
+        known = ~missing
+        values, known_codes = _sorted_with_codes(column[known], missing[known], name)
+        codes = np.full(len(column), len(values))
+        codes[known] = known_codes
+        return values, codes
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        raise ValueError(
+            f"column {name!r} contains infinity: replace such values by missing ones, or leave these rows out"
+        )
+    if column.dtype.kind in "iu" and len(column) and column.min() >= 0 and column.max() <= LARGEST_COUNTED:
+        present = np.bincount(column) > 0
+        return np.flatnonzero(present), (np.cumsum(present) - 1)[column]
+    if column.dtype.kind == "O" and set(map(type, column)) <= {str}:
+        return _sorted_texts(column.tolist())
+    try:
+        return np.unique(column, return_inverse=True)
+    except TypeError as error:
+        types = sorted({type(value).__name__ for value in column})
+        raise ValueError(f"column {name!r} mixes values of types {', '.join(types)}") from error
+
+
+def _sorted_texts(cells: list[str]) -> tuple[Array, Array]:
+    """Distinct texts and codes. Only the distinct ones are sorted, which is faster than sorting all cells if they are few."""
+    values = sorted(set(cells))
+    positions = {value: code for code, value in enumerate(values)}
+    codes = np.fromiter(map(positions.__getitem__, cells), dtype=np.int64, count=len(cells))
+    return np.array(values, dtype=object), codes

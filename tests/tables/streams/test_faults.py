@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs, ipc
 
-from calibayes.streams import arrow_readers
-from calibayes.streams import parquet as parquet_files
+from calibayes.streams import arrow as arrow_readers
+from calibayes.streams import table_files as parquet_files
 from calibayes.streams.open import open_stream
 from tests.tables.streams.sources import (
     arrow_file,
@@ -186,12 +186,12 @@ class Flaky:
 
 def test_a_read_that_fails_once_is_repeated(tmp_path, monkeypatch):
     path = parquet(TABLE, tmp_path)
-    original = parquet_files._opened
+    original = parquet_files.open_parquet
     for failing in ((1,), (2,), (4,)):
-        monkeypatch.setattr(parquet_files, "_opened", Flaky(original, *failing))
+        monkeypatch.setattr(parquet_files, "open_parquet", Flaky(original, *failing))
         with small_chunks(10):
             assert sum(chunk.n for chunk in chunks_of(opened(path))) == 60
-    monkeypatch.setattr(parquet_files, "_opened", Flaky(original, 2, 3))
+    monkeypatch.setattr(parquet_files, "open_parquet", Flaky(original, 2, 3))
     with pytest.raises(
         OSError, match=r"row groups 0 to 8 of .*table.parquet cannot be read: connection reset"
     ):
