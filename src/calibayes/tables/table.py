@@ -364,6 +364,13 @@ def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = Fal
     return matrix
 
 
+def integer_matrix(table: Table, indices: Sequence[int]) -> Array | None:
+    """The columns as one integer array (n, d), or None if the table is not stored as one."""
+    if isinstance(table.content, tuple) or is_sparse(table.content) or table.content.dtype.kind not in "iu":
+        return None
+    return table.matrix(indices)
+
+
 def refuse_other_kind(table: Table, indices: Sequence[int], kinds: str) -> None:
     """Raise ValueError if the type of a column is none of these kinds."""
     other = table.first_of_other_kind(indices, kinds)
