@@ -12,7 +12,6 @@ from calibayes.backends.dask.frame import DaskStream
 from calibayes.core.protocols import Array
 from calibayes.streams.arrow import (
     ArrowStream,
-    ColumnRoles,
     Readable,
     read_duckdb,
     read_exporter,
@@ -59,9 +58,7 @@ def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
         return DaskStream(source, _role(y), _role(sample_weight))
     if isinstance(source, np.ndarray):
         return ArrayStream(source, _role(y), _role(sample_weight))
-    readable = _readable(source)
-    layout = ColumnRoles(readable.schema, readable.frame, _role(y), _role(sample_weight), readable.where)
-    return ArrowStream(layout, readable.source)
+    return ArrowStream(_readable(source), _role(y), _role(sample_weight))
 
 
 def _role(column: Any) -> str | Array | None:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Any, ClassVar, Self
@@ -537,12 +537,8 @@ class SequentialFile:
 
 def _joined(files: Sequence[SequentialFile], where: str) -> Readable:
     schema = with_partition_fields(files[0].schema, files[0].file.partition_types)
-    return sequential(schema, schema.empty_table(), partial(_joined_batches, files), where)
-
-
-def _joined_batches(files: Sequence[SequentialFile], columns: Sequence[str]) -> Iterator[Any]:
-    for file in files:
-        yield from file.batches(columns)
+    read = lambda columns, size: chain.from_iterable(file.batches(columns) for file in files)
+    return sequential(schema, read, where)
 
 
 def _grouped(opened: Sequence[GroupedFile], files: Sequence[FoundFile], where: str) -> Readable:
