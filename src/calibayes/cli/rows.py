@@ -11,8 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-import numpy as np
-
 from calibayes.cli.application import note, raise_noted_interruption
 from calibayes.datasets.dataset import Dataset, labeled_data
 from calibayes.streams.csv_blocks import RowError
@@ -109,13 +107,13 @@ def _with_integers(frame: Any) -> Any:
     whole = {
         name: frame[name].astype("Int64")
         for name in frame.columns
-        if frame[name].dtype.kind == "f" and _are_whole(frame[name].dropna())
+        if frame[name].dtype.kind == "f" and frame[name].notna().any() and _are_whole(frame[name].dropna())
     }
     return frame.assign(**whole)
 
 
 def _are_whole(numbers: Any) -> bool:
-    return len(numbers) > 0 and bool(((numbers.round() == numbers) & (numbers.abs() < 2**53)).all())
+    return bool(((numbers.round() == numbers) & (numbers.abs() < 2**53)).all())
 
 
 # -- Labeled rows to train on, of a file or of standard input: in memory, or read in passes if the file is large
@@ -177,7 +175,9 @@ def _in_memory(
     rows = data.data.drop(columns=roles)
     if rows.shape[1] == 0:
         raise ValueError("no column is left to learn from")
-    weight = None if weights is None else _weights(data, weights)
+    weight = None if weights is None else data.data[weights]
+    if weight is not None and weight.dtype.kind not in "fiu":
+        raise ValueError(f"column {weights!r} of the weights does not hold numbers")
     dropped = f"{counted(data.unlabeled_rows, 'row')} without a label left out"
     notes = (*data.notes, *([dropped] if data.unlabeled_rows else []))
     return TrainingData(rows, data.target, weight, tuple(rows.columns), notes)
@@ -192,13 +192,5 @@ def labeled_table(source: str, target: str, options: CsvOptions) -> Dataset:
     where = "standard input" if source == "-" else Path(source).name
     data = labeled_data(table, target, where, Path(where).stem.removesuffix(".csv"), notes)
     labels = data.target
-    if labels.dtype.kind == "f" and (labels == np.rint(labels)).all() and (labels.abs() < 2**53).all():
-        labels = labels.astype("int64")
-    return Dataset(data.name, data.data, labels, data.unlabeled_rows, data.notes)
-
-
-def _weights(data: Dataset, name: str) -> Any:
-    column = data.data[name]
-    if column.dtype.kind not in "fiu":
-        raise ValueError(f"column {name!r} of the weights does not hold numbers")
-    return column
+    is_whole = labels.dtype.kind == "f" and _are_whole(labels)
+    return replace(data, target=labels.astype("int64")) if is_whole else data

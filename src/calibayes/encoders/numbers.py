@@ -14,7 +14,7 @@ from calibayes.core.verify import require_columns, require_finite
 from calibayes.encoders.encoder import DataIndependent
 from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.tables.summary import TableSummary
-from calibayes.tables.table import Table, numeric_columns, numeric_matrix
+from calibayes.tables.table import Table, numeric_matrix
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Numbers(DataIndependent):
         require_finite("variance", self.variance, (len(self.indices),), least=0.0)
 
     def encode(self, table: Table) -> Array:
-        return numeric_columns(table, self.indices).matrix
+        return numeric_matrix(table, self.indices)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         return list(encoded.T)

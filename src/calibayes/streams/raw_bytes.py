@@ -104,7 +104,7 @@ class RawTable:
         verb = "is larger" if self.path is None else "decompresses to more"
         raise ValueError(
             f"{self.name} {verb} than {_in_units(LARGEST_DECOMPRESSED)}, the limit for compressed files and standard "
-            "input: if you trust it, decompress it first and give the .csv file"
+            "input: if you trust it, decompress it first and give that file"
         )
 
     def _is_within_limit(self, path: Path) -> bool:
@@ -191,10 +191,6 @@ def _kind(first: bytes, name: str) -> str:
     return next((kind for magic, kind in KINDS.items() if first.startswith(magic)), "text")
 
 
-def _gunzipped(file: BinaryIO) -> Any:
-    return gzip.GzipFile(fileobj=file)
-
-
 def _unzstd(file: BinaryIO) -> Any:
     try:
         return pyarrow().CompressedInputStream(pyarrow().PythonFile(file, mode="r"), "zstd")
@@ -205,7 +201,7 @@ def _unzstd(file: BinaryIO) -> Any:
 
 
 DECOMPRESSORS: Mapping[bytes, Callable[[BinaryIO], Any]] = {
-    b"\x1f\x8b": _gunzipped,
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"\x28\xb5\x2f\xfd": _unzstd,
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,

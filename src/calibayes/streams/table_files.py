@@ -384,22 +384,19 @@ class GroupedSource:
         for file in self.files:
             for numbers in neighbors(file.group_rows, self.size):
                 rows = sum(file.group_rows[i] for i in numbers)
-                stages = file.stages if rows > self.size else 1
+                stages = min(file.stages, len(columns)) if rows > self.size else 1
                 read = [
-                    RowGroup(partial(_batches, file, numbers, tuple(some)), rows, self.size)
-                    for some in shares(columns, stages)
+                    RowGroup(partial(_batches, file, numbers, tuple(columns[start::stages])), rows, self.size)
+                    for start in range(stages)
                 ]
-                place = f"{_named(file.group_name, numbers)} of {file.path}"
+                several = f"one of the {file.group_name}s {numbers[0]} to {numbers[-1]}"
+                name = several if len(numbers) > 1 else f"{file.group_name} {numbers[0]}"
+                place = f"{name} of {file.path}"
                 for number in range(len(read[0])):
                     before = number * self.size
                     load = partial(_read_chunk, read, number, tuple(columns), place)
                     yield ArrowRows(first + before, min(self.size, rows - before), place, load)
                 first += rows
-
-
-def shares(columns: Sequence[str], number: int) -> list[list[str]]:
-    """The columns in so many parts, or as many as there are columns."""
-    return [list(columns[start::number]) for start in range(min(number, len(columns)))]
 
 
 def neighbors(group_rows: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
@@ -427,12 +424,6 @@ def _read_chunk(groups: Sequence[RowGroup], number: int, columns: Sequence[str],
         return tables[0]
     arrays = {name: table.column(name) for table in tables for name in table.column_names}
     return pyarrow().table({name: arrays[name] for name in columns})
-
-
-def _named(group_name: str, numbers: Sequence[int]) -> str:
-    if len(numbers) == 1:
-        return f"{group_name} {numbers[0]}"
-    return f"one of the {group_name}s {numbers[0]} to {numbers[-1]}"
 
 
 def _batches(file: GroupedFile, numbers: Sequence[int], columns: Sequence[str], size: int) -> Iterator[Any]:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.tables.dates import formats_of
 from calibayes.tables.read import refuse_duplicate_names
-from calibayes.tables.table import CodedColumn, Table
+from calibayes.tables.table import CodedColumn, Table, sorted_codes
 from calibayes.tables.text import counted
 
 # -- Missing values, and ways to write numbers ---------------------------------------------------------------
@@ -249,17 +249,16 @@ def format_of(beginning: bytes, options: CsvOptions, where: str, *, is_all: bool
 
 
 def _decoded(text: bytes, where: str) -> str:
-    advice = "name its encoding with --encoding (such as {})"
-    if b"\x00" in text:
-        raise ValueError(
-            f"{where} is not a readable CSV file in UTF-8: it holds zero bytes; {advice.format('utf-16-le')}"
-        )
     try:
-        return text.decode("utf-8")
+        if b"\x00" not in text:
+            return text.decode("utf-8")
+        problem, encoding = "it holds zero bytes", "utf-16-le"
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{where} is not a readable CSV file in UTF-8: {error}; {advice.format('latin-1')}"
-        ) from error
+        problem, encoding = str(error), "latin-1"
+    raise ValueError(
+        f"{where} is not a readable CSV file in UTF-8: {problem}; convert it to UTF-8, or name its encoding with --encoding "
+        f"(such as {encoding})"
+    )
 
 
 def numbered_rows(text: str, separator: str, where: str) -> list[tuple[int, list[str]]]:
@@ -393,22 +392,13 @@ class CellFormat:
 def _coded(values: Sequence[Any], places: Array) -> CodedColumn:
     """A coded column of the values that occur; None is missing."""
     occurs = np.bincount(places, minlength=len(values) + 1)[: len(values)] > 0
-    known = sorted({value for value, used in zip(values, occurs, strict=True) if used and value is not None})
-    code = {value: number for number, value in enumerate(known)}
-    codes = np.array([*(code.get(value, len(known)) for value in values), len(known)])
-    distinct = np.empty(len(known), dtype=object)
-    distinct[:] = known
-    return CodedColumn(distinct, codes[places])
+    distinct, codes = sorted_codes(
+        value if used else None for value, used in zip(values, occurs, strict=True)
+    )
+    return CodedColumn(distinct, np.append(codes, len(distinct))[places])
 
 
 # -- A whole file, with notes on what is not obvious ---------------------------------------------------------
-
-
-class ParsedColumn(NamedTuple):
-    """A column of a CSV file and notes on how it was read."""
-
-    values: Array
-    notes: tuple[str, ...] = ()
 
 
 class TableFile(NamedTuple):
@@ -437,14 +427,14 @@ def table_of_text(content: bytes, options: CsvOptions, where: str) -> TableFile:
         parsed_column(name, cells, form.missing, decimal_comma=form.decimal_comma)
         for name, cells in zip(form.names, columns, strict=True)
     ]
-    notes = tuple(note for column in parsed for note in column.notes)
-    return TableFile(Table(form.names, tuple(column.values for column in parsed)), notes)
+    values, notes = zip(*parsed, strict=True)
+    return TableFile(Table(form.names, values), tuple(chain.from_iterable(notes)))
 
 
 def parsed_column(
     name: str, cells: Sequence[str], missing: Markers, *, decimal_comma: bool = False
-) -> ParsedColumn:
-    """Strings as floats if all that are not missing are numbers, else as strings with None where missing.
+) -> tuple[Array, tuple[str, ...]]:
+    """Strings as floats if all that are not missing are numbers, else as strings with None where missing; and notes.
 
     ``decimal_comma`` says that commas are decimal commas rather than thousands separators, where they can be both.
     """
@@ -453,10 +443,10 @@ def parsed_column(
     if found := found_numbers(known, missing, decimal_comma=decimal_comma):
         form, numbers, others = found
         notes = (*_format_notes(name, numbers, form), *_missing_notes(name, counts, numbers, others))
-        return ParsedColumn(np.array([numbers.get(cell, np.nan) for cell in cells], dtype=np.float64), notes)
+        return np.array([numbers.get(cell, np.nan) for cell in cells], dtype=np.float64), notes
     text = set(known)
     values = np.array([cell if cell in text else None for cell in cells], dtype=object)
-    return ParsedColumn(values, _text_notes(name, counts, known))
+    return values, _text_notes(name, counts, known)
 
 
 def _format_notes(name: str, numbers: Mapping[str, float], form: NumberFormat) -> tuple[str, ...]:

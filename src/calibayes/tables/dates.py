@@ -42,19 +42,9 @@ def days_of(dates: Array) -> Array:
     return _in_units(dates, DAY)
 
 
-def seconds_of(durations: Array) -> Array:
-    """Seconds, NaN where missing."""
-    return _in_units(durations, SECOND)
-
-
 def dates_of(days: Array) -> Array:
     """Dates from days since 1970-01-01, to the microsecond; NaT where missing."""
     return _from_units(days, DAY, DATE)
-
-
-def durations_of(seconds: Array) -> Array:
-    """Durations from seconds."""
-    return _from_units(seconds, SECOND, DURATION)
 
 
 def _in_units(times: Array, unit: float) -> Array:
@@ -68,22 +58,10 @@ def _from_units(numbers: Array, unit: float, dtype: np.dtype[np.generic]) -> Arr
     return times
 
 
-def _months(dates: Array) -> Array:
-    return np.asarray(dates.astype("M8[M]").astype(np.int64) % 12)
-
-
-def _weekdays(dates: Array) -> Array:
-    return np.asarray((dates.astype("M8[D]").astype(np.int64) + FIRST_WEEKDAY) % 7)
-
-
-def _hours(dates: Array) -> Array:
-    return np.asarray(dates.astype("M8[h]").astype(np.int64) % 24)
-
-
 CALENDAR: Mapping[str, tuple[Callable[[Array], Array], tuple[str, ...]]] = {
-    "month": (_months, MONTHS),
-    "weekday": (_weekdays, WEEKDAYS),
-    "hour": (_hours, HOURS),
+    "month": (lambda dates: dates.astype("M8[M]").astype(np.int64) % 12, MONTHS),
+    "weekday": (lambda dates: (dates.astype("M8[D]").astype(np.int64) + FIRST_WEEKDAY) % 7, WEEKDAYS),
+    "hour": (lambda dates: dates.astype("M8[h]").astype(np.int64) % 24, HOURS),
 }
 """Part of the calendar -> position of the level of each date, and the levels."""
 
@@ -363,13 +341,13 @@ class Durations:
         return np.full(table.n, np.timedelta64("NaT", "us"), dtype=DURATION)
 
     def numbers(self, column: Array) -> Array:
-        return seconds_of(column)
+        return _in_units(column, SECOND)
 
     def levels(self, column: Array, part: str) -> Array:
         raise ValueError("durations have no levels of the calendar")
 
     def restored(self, numbers: Array) -> Array:
-        return durations_of(numbers)
+        return _from_units(numbers, SECOND, DURATION)
 
     def as_read(self, column: Array, *, as_text: bool = True) -> Array:
         return column

@@ -38,7 +38,10 @@ class KeptSums:
         if exceeding := self.exceeding or other.exceeding:
             return replace(total, columns={}, exceeding=exceeding)
         columns = {key: sums.plus(other.columns[key], names[int(key)]) for key, sums in self.columns.items()}
-        return _limited(replace(total, columns=columns), names)
+        for key, column in columns.items():
+            if len(column.values) > limits.MOST_DISTINCT and column.values.dtype.kind in "fiu":
+                return replace(total, columns={}, exceeding=names[int(key)])
+        return replace(total, columns=columns)
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -65,26 +68,13 @@ def kept_sums(summary: TableSummary, indices: Sequence[int], k: int) -> KeptSums
     return replace(nothing, columns=columns)
 
 
-def _limited(sums: KeptSums, names: Sequence[str]) -> KeptSums:
-    """The sums, or none if a column has too many distinct numbers."""
-    for key, column in sums.columns.items():
-        if len(column.values) > limits.MOST_DISTINCT and column.values.dtype.kind in "fiu":
-            return replace(sums, columns={}, exceeding=names[int(key)])
-    return sums
-
-
 def values_table(sums: KeptSums, names: tuple[str, ...]) -> Table:
     """A table with the distinct values of each column, the last one repeated to equal lengths; other columns are 0."""
     size = max((len(column.values) for column in sums.columns.values()), default=0)
-    columns = [
-        _padded(sums.columns[str(j)].values, size) if str(j) in sums.columns else np.zeros(size)
-        for j in range(len(names))
-    ]
+    columns: list[Array] = [np.zeros(size)] * len(names)
+    for key, column in sums.columns.items():
+        columns[int(key)] = column.values[np.minimum(np.arange(size), len(column.values) - 1)]
     return Table(names, tuple(columns))
-
-
-def _padded(values: Array, size: int) -> Array:
-    return values[np.minimum(np.arange(size), len(values) - 1)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,6 @@ from calibayes.tables.table import (
     Table,
     distinct_values,
     integer_matrix,
-    numeric_columns,
     numeric_matrix,
     refuse_all_missing,
 )
@@ -201,8 +200,8 @@ class MemorySummary(summaries.TableSummary):
         return level_weights(self.head, indices, self._weights, weights_needed=weights_needed)
 
     def moments(self, indices: Sequence[int]) -> summaries.Moments:
-        columns, has_missing = numeric_columns(self.head, indices)
-        if has_missing:
+        columns = numeric_matrix(self.head, indices)
+        if np.isnan(self.head.value_range(columns)[0]):
             refuse_all_missing(self.head, indices, np.isnan(columns))
             return summaries.Moments(self._centers(columns), np.nanvar(columns, axis=0, dtype=np.float64))
         center = self._centers(columns)

@@ -21,7 +21,7 @@ from calibayes.kernels.event_counts import is_sparse
 from calibayes.tables.dates import DATE, DURATION
 from calibayes.tables.kinds import dask_kind
 from calibayes.tables.origin import origin_of
-from calibayes.tables.table import CodedColumn, Table, coded_columns, missing_objects
+from calibayes.tables.table import CodedColumn, Table, coded_columns, missing_objects, sorted_codes
 
 # -- pyarrow, which is optional and imported when it is needed -----------------------------------------------
 
@@ -79,17 +79,10 @@ def coded_text(column: Any) -> CodedColumn:
         indices = (indices if indices.type.bit_width > 16 else indices.cast(pa.int64())).fill_null(size)
     places = indices.to_numpy(zero_copy_only=False)
     used = np.flatnonzero(np.bincount(places, minlength=size + 1)[:size])
-    texts = encoded.dictionary.take(pa.array(used)).to_pylist()
-    return _sorted_codes(texts, used, places, size)
-
-
-def _sorted_codes(texts: list[str | None], used: Array, places: Array, size: int) -> CodedColumn:
-    """Codes of the sorted distinct texts, from places in a dictionary of ``size`` entries, ``used`` of which occur."""
-    values = sorted({text for text in texts if text is not None})
-    code_of = {text: code for code, text in enumerate(values)}
+    values, codes = sorted_codes(encoded.dictionary.take(pa.array(used)).to_pylist())
     new_codes = np.full(size + 1, len(values))
-    new_codes[used] = [len(values) if text is None else code_of[text] for text in texts]
-    return CodedColumn(np.array(values, dtype=object), new_codes[places])
+    new_codes[used] = codes
+    return CodedColumn(values, new_codes[places])
 
 
 # -- Cells that are Python objects: decimals, dates, durations, times of day, periods and intervals as typed arrays
@@ -112,9 +105,14 @@ def typed_objects(column: Array, missing: Array, name: str) -> Array:
     if _are(types, NUMBERS) and bool not in types:
         return _filled(np.array([float(value) for value in known]), missing, np.nan)
     if _are(types, DATES):
-        _refuse_mixed_zones(known, name)
-        dates = np.array([_in_utc(value) for value in known], dtype=DATE)
-        return _filled(dates, missing, np.datetime64("NaT", "us"))
+        has_zone = [getattr(value, "tzinfo", None) is not None for value in known]
+        if len(set(has_zone)) > 1:
+            raise ValueError(
+                f"column {name!r} mixes dates with and without a time zone: give all of them one, or none"
+            )
+        if any(has_zone):
+            known = [value.astimezone(datetime.UTC).replace(tzinfo=None) for value in known]
+        return _filled(np.array(known, dtype=DATE), missing, np.datetime64("NaT", "us"))
     if _are(types, DURATIONS):
         return _filled(np.array(known, dtype=DURATION), missing, np.timedelta64("NaT", "us"))
     return column
@@ -138,7 +136,7 @@ def _filled(known: Array, missing: Array, gap: Any) -> Array:
 
 
 def _plain(value: Any) -> Any:
-    """A period as a date, a time as hours, an interval as its midpoint; anything else unchanged.
+    """A period as a date, a time as hours, an interval as its midpoint or its finite end; anything else unchanged.
 
     Periods and intervals are those of pandas, which need not be installed: they are recognized by name.
     """
@@ -146,34 +144,16 @@ def _plain(value: Any) -> Any:
     if kind == "Period" and hasattr(value, "to_timestamp"):
         return value.to_timestamp()
     if kind == "Interval" and hasattr(value, "left"):
-        return _midpoint(value.left, value.right)
+        ends = [end for end in (value.left, value.right) if not _is_infinite(end)]
+        return ends[0] + (ends[-1] - ends[0]) / 2 if ends else math.nan
     if isinstance(value, datetime.time):
-        return _hours(value)
+        seconds = 3600 * value.hour + 60 * value.minute + value.second
+        return (seconds * 10**6 + value.microsecond) / HOUR
     return value
 
 
-def _midpoint(left: Any, right: Any) -> Any:
-    """The midpoint of an interval, or its finite end if the other one is infinite."""
-    ends = [end for end in (left, right) if not (isinstance(end, float | np.floating) and math.isinf(end))]
-    return ends[0] + (ends[-1] - ends[0]) / 2 if ends else math.nan
-
-
-def _hours(time: datetime.time) -> float:
-    seconds = 3600 * time.hour + 60 * time.minute + time.second
-    return (seconds * 10**6 + time.microsecond) / HOUR
-
-
-def _in_utc(value: Any) -> Any:
-    if getattr(value, "tzinfo", None) is None:
-        return value
-    return value.astimezone(datetime.UTC).replace(tzinfo=None)
-
-
-def _refuse_mixed_zones(values: list[Any], name: str) -> None:
-    if len({getattr(value, "tzinfo", None) is None for value in values}) > 1:
-        raise ValueError(
-            f"column {name!r} mixes dates with and without a time zone: give all of them one, or none"
-        )
+def _is_infinite(end: Any) -> bool:
+    return isinstance(end, float | np.floating) and math.isinf(end)
 
 
 # -- Read arrays, data frames, CSV and Parquet files as tables -----------------------------------------------

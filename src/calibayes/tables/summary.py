@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,10 @@ from calibayes.kernels.moments import weight_of_one
 from calibayes.kernels.ordered_cells import CellCounts
 from calibayes.tables.origin import Origin
 from calibayes.tables.row_hashes import mixed
-from calibayes.tables.table import LARGEST_COUNTED, Conversion, Table, refuse_other_kind
+from calibayes.tables.table import LARGEST_COUNTED, Table, refuse_other_kind
+
+if TYPE_CHECKING:
+    from calibayes.tables.conversion import ColumnConversion
 
 # -- How many distinct numbers the cells of a column have, estimated from a sample of the distinct numbers ---
 
@@ -300,7 +303,7 @@ class TableSummary(ABC):
         return self.head.origin
 
     @property
-    def conversion(self) -> Conversion | None:
+    def conversion(self) -> ColumnConversion | None:
         """How the columns were made from those that were read."""
         return self.head.conversion
 

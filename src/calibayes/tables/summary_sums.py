@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from calibayes.tables.table import (
     holds_booleans,
     numeric_matrix,
     refuse_other_kind,
+    sorted_codes,
 )
 
 # -- Rows and weights of the distinct values of a column, which can be added ---------------------------------
@@ -116,18 +116,13 @@ def _united(left: Array, right: Array, name: str) -> tuple[Array, Array, Array]:
     if left.dtype.kind != "O" and right.dtype.kind != "O":
         values = np.union1d(left, right)
         return values, np.searchsorted(values, left), np.searchsorted(values, right)
-    try:  # two ascending sequences, which are sorted by merging
-        united = sorted(dict.fromkeys(chain(left.tolist(), right.tolist())))
+    both = left.tolist() + right.tolist()  # two ascending sequences, which are sorted by merging
+    try:
+        values, codes = sorted_codes(both)
     except TypeError as error:
-        types = sorted({type(value).__name__ for value in chain(left.tolist(), right.tolist())})
+        types = sorted({type(value).__name__ for value in both})
         raise ValueError(f"column {name!r} mixes values of types {', '.join(types)}") from error
-    place = {value: position for position, value in enumerate(united)}
-    values = np.empty(len(united), dtype=object)
-    values[:] = united
-    ours, theirs = (
-        np.array([place[value] for value in part.tolist()], dtype=np.intp) for part in (left, right)
-    )
-    return values, ours, theirs
+    return values, codes[: len(left)], codes[len(left) :]
 
 
 # -- Rows and weights of cells of the ordered bits of a column's numbers, which can be added -----------------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from calibayes.core.protocols import Array
 from calibayes.kernels import moments
 from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.tables.origin import FROM_ARRAY, Origin
+
+if TYPE_CHECKING:
+    from calibayes.tables.conversion import ColumnConversion
 
 # -- A column of objects (text, flags with gaps) as distinct values and codes; its cells are made only if they are needed
 
@@ -70,6 +73,24 @@ def as_array(column: Any) -> Array:
     return column.array() if isinstance(column, CodedColumn) else column
 
 
+def sorted_codes(cells: Iterable[Any]) -> tuple[Array, Array]:
+    """Distinct known values, ascending, (v,), and the position of each cell's value in them, (n,); v for None.
+
+    Only the distinct values are sorted, which is faster than sorting all cells if they are few.
+
+    >>> values, codes = sorted_codes(["b", None, "a"])
+    >>> values.tolist(), codes.tolist()
+    (['a', 'b'], [1, 2, 0])
+    """
+    given = list(cells)
+    known = dict.fromkeys(given)
+    known.pop(None, None)
+    values = np.empty(len(known), dtype=object)
+    values[:] = sorted(known)
+    positions = {value: code for code, value in enumerate(values.tolist())} | {None: len(values)}
+    return values, np.fromiter(map(positions.__getitem__, given), dtype=np.int64, count=len(given))
+
+
 def coded_columns(columns: Sequence[Any]) -> dict[int, tuple[Array, Array]]:
     """Position -> distinct values and codes of those columns that are a `CodedColumn`."""
     return {j: (c.values, c.codes) for j, c in enumerate(columns) if isinstance(c, CodedColumn)}
@@ -88,35 +109,6 @@ Result = TypeVar("Result")
 
 LARGEST = 1e100
 """Larger absolute values are refused: sums of their squares overflow."""
-
-
-class Conversion(Protocol):
-    """How columns were made from those that were read; see `tables.conversion.ColumnConversion`."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns as they were read."""
-
-    @property
-    def types(self) -> tuple[np.dtype[Any], ...]:
-        """Types of the columns as they were read."""
-
-    @property
-    def identifiers(self) -> Mapping[int, str]:
-        """Position of a column that is left out unless a family is bound to it -> why."""
-
-    @property
-    def sources(self) -> Mapping[str, str]:
-        """Name of a derived column -> name of the column it was derived from."""
-
-    def apply(self, table: Table) -> Table:
-        """The converted table."""
-
-    def restored(self, columns: Sequence[Array], originals: Mapping[int, Array]) -> list[Array]:
-        """Columns as they were read, from converted ones."""
-
-    def remark(self, j: int) -> str:
-        """What was done to a column of the converted table."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +133,7 @@ class Table:
     """Position of an object column -> which of its values are missing, stored at the first call of `missing_mask`."""
     zones: Mapping[int, str] = field(default_factory=dict)
     """Position of a column of dates -> its time zone; such dates are stored in UTC."""
-    conversion: Conversion | None = field(default=None, repr=False, compare=False)
+    conversion: ColumnConversion | None = field(default=None, repr=False, compare=False)
     """How these columns were made from those of a data frame or array; None for columns as they were read."""
     originals: Mapping[int, Array] = field(default_factory=dict, repr=False, compare=False)
     """Position of a converted column -> the column as it was read."""
@@ -240,12 +232,12 @@ class Table:
 
     def value_range(self, matrix: Array) -> tuple[float, float]:
         """Minimum and maximum of a matrix of columns of this table; NaN if a value is missing."""
-        return self._content_range if matrix is self.content else moments.extent(_stored_values(matrix))
+        return self._content_range if matrix is self.content else _extent(matrix)
 
     @cached_property
     def _content_range(self) -> tuple[float, float]:
         """`value_range` of all columns, computed once: several encoders need it."""
-        return moments.extent(_stored_values(self.content))
+        return _extent(self.content)
 
     def with_cache(self) -> Table:
         """The same table with an empty cache (see `cached`); tables of some of its rows get a cache of their own."""
@@ -282,8 +274,8 @@ class Table:
         )
 
 
-def _stored_values(matrix: Array) -> Array:
-    return matrix.data if is_sparse(matrix) else matrix
+def _extent(matrix: Array) -> tuple[float, float]:
+    return moments.extent(matrix.data if is_sparse(matrix) else matrix)
 
 
 @lru_cache(maxsize=8)
@@ -331,19 +323,6 @@ def refuse_all_missing(table: Table, indices: Sequence[int], missing: Array) -> 
     for j, column_missing in zip(indices, missing.T, strict=True):
         if column_missing.all():
             raise ValueError(f"column {table.names[j]!r} is all missing: leave it out")
-
-
-class NumericColumns(NamedTuple):
-    """Columns as numbers, and whether one of them may have missing values."""
-
-    matrix: Array
-    has_missing: bool
-
-
-def numeric_columns(table: Table, indices: Sequence[int]) -> NumericColumns:
-    """`numeric_matrix`, and whether a value is missing."""
-    matrix = numeric_matrix(table, indices)
-    return NumericColumns(matrix, bool(np.isnan(table.value_range(matrix)[0])))
 
 
 def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = False) -> Array:
@@ -452,17 +431,9 @@ def _sorted_with_codes(column: Array, missing: Array, name: str) -> tuple[Array,
         present = np.bincount(column) > 0
         return np.flatnonzero(present), (np.cumsum(present) - 1)[column]
     if column.dtype.kind == "O" and set(map(type, column)) <= {str}:
-        return _sorted_texts(column.tolist())
+        return sorted_codes(column)
     try:
         return np.unique(column, return_inverse=True)
     except TypeError as error:
         types = sorted({type(value).__name__ for value in column})
         raise ValueError(f"column {name!r} mixes values of types {', '.join(types)}") from error
-
-
-def _sorted_texts(cells: list[str]) -> tuple[Array, Array]:
-    """Distinct texts and codes. Only the distinct ones are sorted, which is faster than sorting all cells if they are few."""
-    values = sorted(set(cells))
-    positions = {value: code for code, value in enumerate(values)}
-    codes = np.fromiter(map(positions.__getitem__, cells), dtype=np.int64, count=len(cells))
-    return np.array(values, dtype=object), codes
