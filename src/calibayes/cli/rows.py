@@ -45,12 +45,6 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], jobs: in
 # -- The rows of a table, block by block, for a model: read and used by several threads, given back in order
 
 
-def with_names_of(expected: ExpectedTable, piece: Piece) -> Piece:
-    """The rows with the names that the model has for its columns."""
-    names = tuple(column.name for column in expected.features)
-    return piece._replace(table=replace(piece.table, names=names))
-
-
 def each_block(
     table: OpenTable, expected: ExpectedTable, use: Callable[[Piece], Result], jobs: int
 ) -> Iterator[tuple[int, Result]]:
@@ -63,9 +57,11 @@ def each_block(
     if table.expected.by_position:
         note(f"the model has no names of columns: those of {table.where} are taken in their order")
 
+    names = tuple(column.name for column in expected.features)  # those that the model has for its columns
+
     def work(load: Callable[[], Piece]) -> tuple[int, Result]:
         piece = load()
-        return piece.table.n, use(with_names_of(expected, piece))
+        return piece.table.n, use(piece._replace(table=replace(piece.table, names=names)))
 
     rows = 0
     try:

@@ -14,7 +14,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.streams.raw_bytes import DAMAGED
-from calibayes.tables.origin import Origin, is_categorical
+from calibayes.tables.origin import Origin
 from calibayes.tables.table import CodedColumn, Table, coded_columns, distinct_values, sorted_codes
 
 CHUNK_ROWS = 2**17
@@ -45,7 +45,7 @@ class RowStream(Protocol):
     """Rows that can be read several times, chunk by chunk.
 
     A chunk has the types that its own rows have: integers are floats in a chunk with missing cells and integers in one
-    without, booleans are objects in a chunk with missing cells. `tables.streams.types.ColumnTypes` finds the types of
+    without, booleans are objects in a chunk with missing cells. `ColumnTypes` finds the types of
     all rows.
     """
 
@@ -140,7 +140,7 @@ class ColumnTypes:
         A column of objects without a known cell is one of NaN, unless the source declares it categorical.
         """
         return tuple(
-            FLOAT if kind == OBJECT and not known and not is_categorical(table.origin, j) else kind
+            FLOAT if kind == OBJECT and not known and not table.is_categorical(j) else kind
             for j, (kind, known) in enumerate(zip(self.types, self.has_values, strict=True))
         )
 

@@ -15,7 +15,6 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_ascending, require_length, require_positions
 from calibayes.tables.dates import ColumnWarning, Converter, Dates, Durations, learned_dates
-from calibayes.tables.origin import is_categorical
 from calibayes.tables.table import Table, distinct_values, holds_booleans, missing_mask
 
 CATEGORICAL, IDENTIFIER = "categorical", "identifier"
@@ -157,7 +156,7 @@ def learn_conversion(table: Table, given: Mapping[int, str], *, levels: bool) ->
     for j in range(len(table.names)) if not is_matrix or IDENTIFIER in given.values() else ():
         if given.get(j) == IDENTIFIER:
             identifiers[j] = "given"
-        elif given.get(j) != CATEGORICAL and not is_categorical(table.origin, j):
+        elif given.get(j) != CATEGORICAL and not table.is_categorical(j):
             dates = learned_dates(table, j)
             if table.dtype_kind(j) == "m":
                 converters[j] = Durations()

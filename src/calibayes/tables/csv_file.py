@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -441,35 +441,27 @@ def parsed_column(
     counts = Counter(cells)
     known = [cell for cell in counts if cell.strip() not in missing.always]
     if found := found_numbers(known, missing, decimal_comma=decimal_comma):
-        form, numbers, others = found
-        notes = (*_format_notes(name, numbers, form), *_missing_notes(name, counts, numbers, others))
-        return np.array([numbers.get(cell, np.nan) for cell in cells], dtype=np.float64), notes
+        notes = tuple(_number_notes(name, counts, found))
+        return np.array([found.numbers.get(cell, np.nan) for cell in cells], dtype=np.float64), notes
     text = set(known)
     values = np.array([cell if cell in text else None for cell in cells], dtype=object)
     return values, _text_notes(name, counts, known)
 
 
-def _format_notes(name: str, numbers: Mapping[str, float], form: NumberFormat) -> tuple[str, ...]:
+def _number_notes(name: str, counts: Mapping[str, int], found: FoundNumbers) -> Iterator[str]:
+    """Notes on what commas mean, and on cells that were taken as missing."""
+    form, numbers, others = found
     example = next((cell for cell in numbers if "," in cell), None)
-    if not form.meaning or example is None:
-        return ()
-    text = f"{example.strip()!r} as {numbers[example]:.15g}"
-    return (f"column {name!r}: commas read as {form.meaning}, such as {text}",)
-
-
-def _missing_notes(
-    name: str, counts: Mapping[str, int], numbers: Mapping[str, float], others: Sequence[str]
-) -> tuple[str, ...]:
-    if not others:
-        return ()
-    marks = Counter[str]()
-    for cell in others:
-        marks[cell.strip()] += counts[cell]
-    taken = ", ".join(f"{count} {mark!r}" for mark, count in marks.items())
-    count = sum(counts[cell] for cell in numbers)
-    return (
-        f"column {name!r}: {count} of {sum(counts.values())} cells are numbers; {taken} taken as missing",
-    )
+    if form.meaning and example is not None:
+        text = f"{example.strip()!r} as {numbers[example]:.15g}"
+        yield f"column {name!r}: commas read as {form.meaning}, such as {text}"
+    if others:
+        marks = Counter[str]()
+        for cell in others:
+            marks[cell.strip()] += counts[cell]
+        taken = ", ".join(f"{count} {mark!r}" for mark, count in marks.items())
+        count = sum(counts[cell] for cell in numbers)
+        yield f"column {name!r}: {count} of {sum(counts.values())} cells are numbers; {taken} taken as missing"
 
 
 def _text_notes(name: str, counts: Mapping[str, int], known: Sequence[str]) -> tuple[str, ...]:

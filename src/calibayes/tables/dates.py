@@ -6,7 +6,7 @@ import datetime
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -299,36 +299,9 @@ class ColumnWarning(UserWarning):
     """
 
 
-class Converter(Protocol):
-    """How a column becomes numbers and levels."""
-
-    @property
-    def parts(self) -> Sequence[str]:
-        """Parts of the calendar that become columns of levels."""
-
-    @property
-    def remark(self) -> str:
-        """What was recognized, for a schema."""
-
-    def read(self, table: Table, j: int) -> Array:
-        """The column as dates or durations. Raises ValueError if it holds none."""
-
-    def numbers(self, column: Array) -> Array:
-        """Dates or durations as numbers."""
-
-    def levels(self, column: Array, part: str) -> Array:
-        """Dates as levels of a part of the calendar."""
-
-    def restored(self, numbers: Array) -> Array:
-        """Numbers as dates or durations."""
-
-    def as_read(self, column: Array, *, as_text: bool = True) -> Array:
-        """Dates or durations as the training column had them: with a time zone, or as text unless not ``as_text``."""
-
-
 @dataclass(frozen=True)
 class Durations:
-    """Durations as seconds."""
+    """Durations as seconds; the methods are those of `Dates`."""
 
     parts: ClassVar[tuple[str, ...]] = ()
     remark: ClassVar[str] = "durations, in seconds"
@@ -376,6 +349,7 @@ class Dates:
 
     @property
     def remark(self) -> str:
+        """What was recognized, for a schema."""
         source = "dates" if self.form is None else f"text read as dates ({self.form.name})"
         return f"{source}, in days"
 
@@ -399,6 +373,7 @@ class Dates:
         )
 
     def read(self, table: Table, j: int) -> Array:
+        """The column as dates. Raises ValueError if it holds none."""
         if table.dtype_kind(j) in "OUS":
             return self._read_text(table, j)
         if table.dtype_kind(j) != "M":
@@ -438,21 +413,29 @@ class Dates:
             )
 
     def numbers(self, column: Array) -> Array:
+        """Dates as numbers."""
         return days_of(column)
 
     def levels(self, column: Array, part: str) -> Array:
+        """Dates as levels of a part of the calendar."""
         return calendar_levels(local_dates(column, self.zone), part)
 
     def restored(self, numbers: Array) -> Array:
+        """Numbers as dates."""
         return dates_of(np.rint(numbers) if self.are_days else numbers)
 
     def as_read(self, column: Array, *, as_text: bool = True) -> Array:
+        """Dates as the training column had them: with a time zone, or as text unless not ``as_text``."""
         if self.form is not None and as_text:
             return _each_known(self.form.write, column)
         if self.zone is None:
             return column
         zone = time_zone(self.zone)
         return _each_known(lambda date: date.replace(tzinfo=datetime.UTC).astimezone(zone), column)
+
+
+Converter: TypeAlias = Dates | Durations
+"""How a column becomes numbers and levels."""
 
 
 def learned_dates(table: Table, j: int) -> Dates | None:

@@ -81,11 +81,6 @@ class FromFrame:
         return native
 
 
-def is_categorical(origin: Origin, j: int) -> bool:
-    """Whether column j is of a categorical type of a data-frame library."""
-    return isinstance(origin, FromFrame) and origin.categorical[j]
-
-
 def origin_of(frame: nw.DataFrame[Any]) -> Origin:
     """The kind of a data frame."""
     dtypes = frame.schema.dtypes()

@@ -17,7 +17,7 @@ from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_finite
 from calibayes.kernels import level_counts, ordered_cells
 from calibayes.kernels.cut_points import DistinctSample, distinct_sample
-from calibayes.kernels.moments import KnownMoments, known_moments
+from calibayes.kernels.moments import known_moments
 from calibayes.tables import summary as summaries
 from calibayes.tables.conversion import verify_distinct
 from calibayes.tables.memory_summary import PASSES, center_rows, column_centers, refined
@@ -310,11 +310,6 @@ def pivot_of(numbers: Array) -> float:
         return float(some.mean()) if len(some) else 0.0
 
 
-def moment_sums(count: int, moments: KnownMoments, pivot: float) -> MomentSums:
-    """summaries.Moments of so many known numbers, from sums around a pivot."""
-    return _around(count, pivot, moments.total, moments.squares)
-
-
 def repeated_moments(values: Array, rows: Array) -> MomentSums:
     """summaries.Moments of numbers, (v,), each of which occurs in so many rows, (v,)."""
     count = int(rows.sum())
@@ -461,7 +456,7 @@ def _number_sums(
     moments = known_moments(numbers, pivot)
     _refuse_large(table, j, np.array([moments.low, moments.high]))
     cells = cell_sums(numbers, ordered_cells.root_tree(), rows, plan.seen.sample(j, numbers))
-    return cells, moment_sums(cells.known_rows, moments, pivot)
+    return cells, _around(cells.known_rows, pivot, moments.total, moments.squares)
 
 
 def _refuse_large(table: Table, j: int, ascending: Array) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.kernels import moments
 from calibayes.kernels.event_counts import columns_where, is_sparse
-from calibayes.tables.origin import FROM_ARRAY, Origin
+from calibayes.tables.origin import FROM_ARRAY, FromFrame, Origin
 
 if TYPE_CHECKING:
     from calibayes.tables.conversion import ColumnConversion
@@ -177,6 +177,10 @@ class Table:
     def is_numeric(self, j: int) -> bool:
         """Whether column j contains numbers; booleans are levels, not numbers."""
         return self.dtype_kind(j) in "fiu"
+
+    def is_categorical(self, j: int) -> bool:
+        """Whether column j is of a categorical type of a data-frame library."""
+        return isinstance(self.origin, FromFrame) and self.origin.categorical[j]
 
     def first_of_other_kind(self, indices: Sequence[int], kinds: str) -> int | None:
         """The first of the given columns whose type is none of these kinds, or None."""

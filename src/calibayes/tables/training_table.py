@@ -13,7 +13,7 @@ from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_length
 from calibayes.kernels import moments
 from calibayes.kernels.event_counts import is_sparse
-from calibayes.tables.origin import FromFrame, is_categorical
+from calibayes.tables.origin import FromFrame
 from calibayes.tables.table import Table
 from calibayes.tables.text import counted
 
@@ -136,7 +136,7 @@ def _kinds(table: Table) -> tuple[str, ...]:
 
 
 def _column_kind(table: Table, j: int, dtype: np.dtype[Any]) -> str:
-    if is_categorical(table.origin, j):
+    if table.is_categorical(j):
         return "category"
     if isinstance(table.origin, FromFrame) and table.origin.days[j]:
         return "date"
