@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +21,8 @@ from calibayes.tables.read import pyarrow
 
 STANDARD_INPUT = "-"
 FIRST_BYTES = 16
+BYTES = 2**18
+"""Bytes that are read at a time."""
 LARGEST_DECOMPRESSED = 2**31
 """Largest size in bytes of a decompressed file, so that a small file cannot fill the memory."""
 LARGEST_RATIO = 1032
@@ -38,30 +42,35 @@ OTHER_FILES: Mapping[bytes, str] = {
 """First bytes -> what a file that is no table in a known format is."""
 
 
-class Chained(io.RawIOBase):
-    """Bytes that were read already, followed by the rest of a file."""
+class FileOfParts(io.RawIOBase):
+    """The bytes of an iterator as a file; closing it closes the file that they come from."""
 
-    def __init__(self, first: bytes, rest: BinaryIO) -> None:
-        self._first, self._rest = first, rest
+    def __init__(self, parts: Iterator[bytes], source: Any) -> None:
+        self._parts, self._source, self._waiting = parts, source, b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._first[: len(buffer)] or self._rest.read(len(buffer))
-        self._first = self._first[len(data) :]
+        while not self._waiting:
+            more = next(self._parts, None)
+            if more is None:
+                return 0
+            self._waiting = more
+        data, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
         buffer[: len(data)] = data
         return len(data)
 
     def close(self) -> None:
-        if self._rest is not getattr(sys.stdin, "buffer", None):
-            self._rest.close()
+        if self._source is not getattr(sys.stdin, "buffer", None):
+            self._source.close()
         super().close()
 
 
-def chained(first: bytes, rest: Any) -> BinaryIO:
+def chained(first: bytes, rest: Any) -> io.BufferedReader:
     """A file of bytes that were read already, followed by the rest of a file."""
-    return io.BufferedReader(Chained(first, rest), buffer_size=2**18)
+    parts = chain((first,), iter(partial(rest.read, BYTES), b""))
+    return io.BufferedReader(FileOfParts(parts, rest), BYTES)
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,7 @@ class RawTable:
 
     name: str
     kind: str
-    file: BinaryIO
+    file: io.BufferedReader
     path: Path | None
     is_compressed: bool
 
@@ -170,7 +179,7 @@ def _opened(path: Path | None, name: str) -> BinaryIO:
         raise ValueError(f"there is no file {name}") from None
 
 
-def _peeked(file: Any) -> tuple[bytes, BinaryIO]:
+def _peeked(file: Any) -> tuple[bytes, io.BufferedReader]:
     """The first bytes, and a file that still begins with them."""
     first = b""
     while len(first) < FIRST_BYTES and (more := file.read(FIRST_BYTES - len(first))):
@@ -213,46 +222,24 @@ DECOMPRESSORS: Mapping[bytes, Callable[[BinaryIO], Any]] = {
 
 MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 """Byte order mark at the beginning -> encoding."""
-BYTES = 2**18
 
 
-class AsUTF8(io.RawIOBase):
-    """A file in another encoding, as UTF-8. Raises ValueError if bytes are not text in that encoding."""
-
-    def __init__(self, file: BinaryIO, encoding: str, name: str) -> None:
-        self._file, self._waiting, self._name, self._encoding = file, b"", name, encoding
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._waiting:
-            data = self._file.read(BYTES)
-            self._waiting = self._decoded(data).encode()
-            if not data:
-                break
-        data, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)
-
-    def _decoded(self, data: bytes) -> str:
+def _utf8_parts(file: BinaryIO, encoding: str, name: str) -> Iterator[bytes]:
+    """The bytes of a file in another encoding in UTF-8. Raises ValueError if they are not text in that encoding."""
+    decoder, data = codecs.getincrementaldecoder(encoding)(), b"more"
+    while data:
+        data = file.read(BYTES)
         try:
-            return self._decoder.decode(data, final=not data)
+            yield decoder.decode(data, final=not data).encode()
         except UnicodeError as error:
             raise ValueError(
-                f"{self._name} is not text in {self._encoding}: {error}; name the encoding with --encoding"
+                f"{name} is not text in {encoding}: {error}; name the encoding with --encoding"
             ) from error
 
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
-
-def as_utf8(file: BinaryIO, encoding: str | None, name: str) -> BinaryIO:
+def as_utf8(file: io.BufferedReader, encoding: str | None, name: str) -> io.BufferedReader:
     """A file as UTF-8 without a byte order mark; by default it is in UTF-8, or as its byte order mark says."""
-    buffered = file if isinstance(file, io.BufferedReader) else io.BufferedReader(file)  # type: ignore[type-var]
-    first = buffered.peek(4)[:4]
+    first = file.peek(4)[:4]
     found = encoding or next((known for mark, known in MARKS.items() if first.startswith(mark)), "utf-8")
     try:
         plain = codecs.lookup(found).name == "utf-8"
@@ -260,4 +247,4 @@ def as_utf8(file: BinaryIO, encoding: str | None, name: str) -> BinaryIO:
         raise ValueError(
             f"unknown encoding {found!r}; usual ones are utf-8, latin-1, cp1252 and utf-16"
         ) from None
-    return buffered if plain else io.BufferedReader(AsUTF8(buffered, found, name), buffer_size=BYTES)
+    return file if plain else io.BufferedReader(FileOfParts(_utf8_parts(file, found, name), file), BYTES)

@@ -228,12 +228,6 @@ class Table:
             self.missing_cache[j] = missing_mask(self.column(j))
         return self.missing_cache[j]
 
-    def missing_count(self) -> int:
-        """Number of missing values in all columns."""
-        if not isinstance(self.content, tuple) and is_sparse(self.content):
-            return int(missing_mask(self.content.data).sum())
-        return sum(int(missing_mask(self.column(j)).sum()) for j in range(len(self.names)))
-
     def value_range(self, matrix: Array) -> tuple[float, float]:
         """Minimum and maximum of a matrix of columns of this table; NaN if a value is missing."""
         return self._content_range if matrix is self.content else _extent(matrix)
