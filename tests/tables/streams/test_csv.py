@@ -1,5 +1,6 @@
 """CSV files in chunks have the same columns as in memory."""
 
+import bz2
 import gzip
 
 import numpy as np
@@ -181,3 +182,24 @@ def test_a_truncated_compressed_file_is_named(tmp_path):
     (tmp_path / "table.csv.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises((OSError, ValueError), match=r"table.csv.gz"):
         chunks_of(open_stream(tmp_path / "table.csv.gz", "y"))
+
+
+TEXT = "a;b;y\n1,5;é;0\n2,5;x;1\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TEXT.encode("utf-16"),
+        b"sep=;\r\n" + TEXT.encode(),
+        bz2.compress(TEXT.encode()),
+        TEXT.replace("\n", "\r").encode(),
+    ],
+    ids=["utf-16", "stated separator", "bzip2", "carriage returns"],
+)
+def test_encoding_compression_and_ends_of_lines_are_recognized(content, tmp_path):
+    (tmp_path / "table.csv").write_bytes(content)
+    assert_same_as_in_memory(tmp_path / "table.csv")
+    (chunk,) = chunks_of(open_stream(tmp_path / "table.csv", "y"))
+    assert chunk.table.column(0).tolist() == [1.5, 2.5]
+    assert chunk.table.column(1).tolist() == ["é", "x"]
