@@ -18,9 +18,9 @@ import pytest
 import calibayes
 from calibayes.cli.options import expected_of
 from calibayes.datasets import load_penguins
-from calibayes.streams import csv_text
-from calibayes.streams.csv_text import CsvOptions
+from calibayes.streams.csv_blocks import CsvBlocks
 from calibayes.streams.text_input import open_table
+from calibayes.tables.csv_file import CsvOptions
 from tests.cli.conftest import call
 
 
@@ -95,7 +95,7 @@ def test_the_command_without_pyarrow(mixed, monkeypatch):
     expected = pd.read_csv(io.BytesIO(predicted(mixed, mixed / "mixed.csv", "--id", "code")))
     for module in ("calibayes.streams.text_input", "calibayes.cli.outputs"):
         monkeypatch.setattr(f"{module}.find_spec", lambda name: None)
-    monkeypatch.setattr(csv_text.CsvBlocks, "by_pyarrow", None)
+    monkeypatch.setattr(CsvBlocks, "by_pyarrow", None)
     found = pd.read_csv(io.BytesIO(predicted(mixed, mixed / "mixed.csv", "--id", "code")))
     pd.testing.assert_frame_equal(found, expected, rtol=1e-15)
     lines = predicted(mixed, mixed / "mixed.csv", "--json").decode().splitlines()

@@ -10,9 +10,8 @@ from sklearn.base import clone
 import calibayes as cb
 from calibayes.report import report_on_model
 from calibayes.tables import read
-from calibayes.tables.distinct import distinct_values
 from calibayes.tables.read import read_frame
-from calibayes.tables.table import CodedColumn
+from calibayes.tables.table import CodedColumn, distinct_values
 
 N = 120
 MIXED = [cb.NaiveBayes(), cb.TreeAugmentedNB(), cb.BayesClassifier(random_state=0), cb.CalibratedTrees()]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibayes.datasets import load_file
-from calibayes.tables import csv_file
+from calibayes.streams import raw_bytes
 
 
 def written(tmp_path, content, name="table.csv"):
@@ -117,7 +117,7 @@ def test_the_decompressed_size_is_limited(tmp_path, monkeypatch):
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(b"x,y\n" + b"1,a\n" * 100_000))
     assert len(load_file(path, "y").data) == 100_000
-    monkeypatch.setattr(csv_file, "LARGEST_DECOMPRESSED", 2**18)
+    monkeypatch.setattr(raw_bytes, "LARGEST_DECOMPRESSED", 2**18)
     with pytest.raises(ValueError, match=r"more than 256 KiB, .* decompress it first"):
         load_file(path, "y")
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from calibayes.encoders import Dense
-from calibayes.tables.distinct import distinct_values
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array, read_frame
-from calibayes.tables.table import numeric_matrix
+from calibayes.tables.table import distinct_values, numeric_matrix
 from calibayes.tables.text import counted, text_table
 
 FRAME = pd.DataFrame({"town": ["b", None, "a", "c", "b"], "age": [1.0, 2.0, np.nan, 4.0, 5.0]})

@@ -14,8 +14,7 @@ import numpy as np
 from calibayes.analysis.two_samples import SampleCounts
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_ascending, require_instance
-from calibayes.tables.distinct import distinct_values
-from calibayes.tables.table import Table
+from calibayes.tables.table import Table, distinct_values
 
 MOST_CELLS = 32
 """Cells of a column, besides that of missing values."""

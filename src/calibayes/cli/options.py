@@ -16,8 +16,8 @@ import typer
 import calibayes
 from calibayes.cli.application import note
 from calibayes.cli.outputs import FORMATS, label_texts
-from calibayes.streams.csv_text import CsvOptions
-from calibayes.streams.expected_columns import NUMBER, Expected, ExpectedColumn, holds, holds_labels
+from calibayes.streams.text_input import ExpectedColumn, ExpectedTable, holds, holds_labels
+from calibayes.tables.csv_file import NUMBER, CsvOptions
 
 OWN_MODELS = (
     "KernelNB",
@@ -211,7 +211,7 @@ def as_in_training(model: Any, given: CsvOptions) -> CsvOptions:
 
 def expected_of(
     model: Any, labels: str | None = None, weights: str | None = None, passed_on: tuple[str, ...] = ()
-) -> Expected:
+) -> ExpectedTable:
     """What a model reads of a table: its columns, with what they held in training, and those of labels and weights."""
     trained = model.training_table_
     features = tuple(
@@ -222,7 +222,7 @@ def expected_of(
             raise ValueError(
                 f"column {name!r} of the {role} is one that the model predicts from; name another one"
             )
-    return Expected(
+    return ExpectedTable(
         features,
         None if labels is None else ExpectedColumn(labels, holds_labels(model.classes_)),
         None if weights is None else ExpectedColumn(weights, NUMBER),

@@ -18,7 +18,7 @@ import numpy as np
 from calibayes.cli.application import raise_noted_interruption
 from calibayes.core.protocols import Array
 from calibayes.core.replaced_file import replaced_file
-from calibayes.tables.arrow_text import module_of_pyarrow, pyarrow
+from calibayes.tables.read import module_of_pyarrow, pyarrow
 
 FORMATS: Mapping[str, str] = {
     ".csv": "csv",

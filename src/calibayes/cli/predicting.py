@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,6 @@ from rich.text import Text
 from calibayes.analysis.explanation import Explanation
 from calibayes.cli import options
 from calibayes.cli.application import (
-    Work,
     examples,
     note,
     print_json,
@@ -31,7 +30,6 @@ from calibayes.cli.outputs import (
     FORMATS,
     Columns,
     Labels,
-    RowWriter,
     format_of,
     label_texts,
     output_file,
@@ -42,8 +40,7 @@ from calibayes.cli.rows import each_block
 from calibayes.core.protocols import Array
 from calibayes.model.decision import checked_costs, least_cost, most_probable
 from calibayes.streams.chunks import as_types, column_types, concatenated
-from calibayes.streams.expected_columns import Piece
-from calibayes.streams.text_input import BLOCK_BYTES, OpenTable, open_table
+from calibayes.streams.text_input import BLOCK_BYTES, Piece, open_table
 from calibayes.tables.table import Table, as_array, missing_mask
 from calibayes.tables.text import counted
 
@@ -112,7 +109,12 @@ def predict_command(
         output_file(output) as file,
         row_writer(file, kind, example) as writer,
     ):
-        rows = _write_all(opened, expected, predictor, writer, jobs or default_jobs(), work)
+        encode = lambda piece: writer.encoded({**piece.passed_on, **predictor.columns(piece)})
+        rows = 0
+        for number, block in each_block(opened, expected, encode, jobs or default_jobs()):
+            writer.write(block)
+            rows += number
+            work.update(f"{rows:,} rows predicted")
     if rows == 0:
         note(f"{opened.where} has no rows below its header")
 
@@ -120,22 +122,6 @@ def predict_command(
 def default_jobs() -> int:
     """One thread per core, up to a limit."""
     return min(os.cpu_count() or 1, MOST_JOBS)
-
-
-def _write_all(
-    table: OpenTable, expected: Any, predictor: Predictor, writer: RowWriter, jobs: int, work: Work
-) -> int:
-    """Write the predictions for all rows. Returns their number."""
-
-    def encoded(piece: Piece) -> Any:
-        return writer.encoded({**piece.passed_on, **predictor.columns(piece)})
-
-    rows = 0
-    for number, block in each_block(table, expected, encoded, jobs):
-        writer.write(block)
-        rows += number
-        work.update(f"{rows:,} rows predicted")
-    return rows
 
 
 @dataclass(frozen=True)
@@ -200,7 +186,7 @@ console = Console()
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreSums:
     """Sums over rows; ``+`` adds those of further rows."""
 
     confusion: Array
@@ -211,14 +197,8 @@ class Scores:
     rows: int
     unlabeled: int
 
-    def __add__(self, other: Scores) -> Scores:
-        return Scores(
-            self.confusion + other.confusion,
-            self.log_loss + other.log_loss,
-            self.squares + other.squares,
-            self.rows + other.rows,
-            self.unlabeled + other.unlabeled,
-        )
+    def __add__(self, other: ScoreSums) -> ScoreSums:
+        return ScoreSums(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
     def summary(self, classes: list[str]) -> dict[str, Any]:
         """The scores by name, for people and programs."""
@@ -280,7 +260,7 @@ def evaluate_command(
     _print(scores, label_texts(classes), as_json)
 
 
-def scores_of(model: Any, piece: Piece) -> Scores:
+def scores_of(model: Any, piece: Piece) -> ScoreSums:
     """The sums over some rows."""
     classes, labels = np.asarray(model.classes_), as_array(piece.labels)
     labeled = ~missing_mask(labels)
@@ -295,7 +275,7 @@ def scores_of(model: Any, piece: Piece) -> Scores:
     p, hot = posterior[known], np.eye(k)[truth[known]]
     losses = -np.log(np.maximum(p[np.arange(len(p)), truth[known]], SMALLEST))
     squares = ((p - hot) ** 2).sum(axis=1)
-    return Scores(
+    return ScoreSums(
         confusion,
         float(losses @ weight[known]),
         float(squares @ weight[known]),
@@ -310,7 +290,7 @@ def _codes(labels: Array, classes: Array) -> Array:
     return np.array([place.get(label, len(classes)) for label in labels.tolist()], dtype=np.int64)
 
 
-def _print(scores: Scores, classes: list[str], as_json: bool) -> None:
+def _print(scores: ScoreSums, classes: list[str], as_json: bool) -> None:
     summary = scores.summary(classes)
     shown = [printable(name) for name in classes]
     if unknown := scores.confusion[-1].sum():

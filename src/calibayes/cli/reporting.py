@@ -15,7 +15,7 @@ from calibayes.cli.options import as_in_training, load_model
 from calibayes.cli.outputs import output_file
 from calibayes.cli.rows import labeled_table
 from calibayes.datasets import Dataset
-from calibayes.streams.expected_columns import require_columns
+from calibayes.streams.text_input import require_columns
 from calibayes.tables.text import counted
 
 REPORT_EXAMPLES = examples(

@@ -11,15 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-import numpy as np
-
 from calibayes.cli.application import note, raise_noted_interruption
 from calibayes.datasets.loading import Dataset, labeled_data
-from calibayes.streams.csv_text import CsvOptions, RowError
-from calibayes.streams.expected_columns import Expected, Piece, require_columns
+from calibayes.streams.csv_blocks import RowError
 from calibayes.streams.open import open_stream
-from calibayes.streams.text_input import OpenTable, read_whole
-from calibayes.tables.arrow_text import module_of_pyarrow, pyarrow
+from calibayes.streams.text_input import ExpectedTable, OpenTable, Piece, read_whole, require_columns
+from calibayes.tables.csv_file import CsvOptions
+from calibayes.tables.read import module_of_pyarrow, pyarrow
 from calibayes.tables.text import counted, listed
 
 # -- A function of many items in several threads, with the results in order and a bounded number of items in memory
@@ -47,14 +45,8 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], jobs: in
 # -- The rows of a table, block by block, for a model: read and used by several threads, given back in order
 
 
-def with_names_of(expected: Expected, piece: Piece) -> Piece:
-    """The rows with the names that the model has for its columns."""
-    names = tuple(column.name for column in expected.features)
-    return piece._replace(table=replace(piece.table, names=names))
-
-
 def each_block(
-    table: OpenTable, expected: Expected, use: Callable[[Piece], Result], jobs: int
+    table: OpenTable, expected: ExpectedTable, use: Callable[[Piece], Result], jobs: int
 ) -> Iterator[tuple[int, Result]]:
     """Number of rows and result of ``use`` for each block, in order. Columns that are not read are noted first.
 
@@ -65,9 +57,11 @@ def each_block(
     if table.expected.by_position:
         note(f"the model has no names of columns: those of {table.where} are taken in their order")
 
+    names = tuple(column.name for column in expected.features)  # those that the model has for its columns
+
     def work(load: Callable[[], Piece]) -> tuple[int, Result]:
         piece = load()
-        return piece.table.n, use(with_names_of(expected, piece))
+        return piece.table.n, use(piece._replace(table=replace(piece.table, names=names)))
 
     rows = 0
     try:
@@ -76,9 +70,7 @@ def each_block(
             yield number, result
             rows += number
     except RowError as error:
-        raise ValueError(
-            f"{table.where}: row {rows + error.row + 1} below the header {error.problem}"
-        ) from None
+        raise ValueError(f"{table.where}: {error.below(rows)}") from None
 
 
 # -- Data frames as CSV, JSON lines, Parquet or Arrow --------------------------------------------------------
@@ -111,13 +103,13 @@ def _with_integers(frame: Any) -> Any:
     whole = {
         name: frame[name].astype("Int64")
         for name in frame.columns
-        if frame[name].dtype.kind == "f" and _are_whole(frame[name].dropna())
+        if frame[name].dtype.kind == "f" and frame[name].notna().any() and _are_whole(frame[name].dropna())
     }
     return frame.assign(**whole)
 
 
 def _are_whole(numbers: Any) -> bool:
-    return len(numbers) > 0 and bool(((numbers.round() == numbers) & (numbers.abs() < 2**53)).all())
+    return bool(((numbers.round() == numbers) & (numbers.abs() < 2**53)).all())
 
 
 # -- Labeled rows to train on, of a file or of standard input: in memory, or read in passes if the file is large
@@ -179,7 +171,9 @@ def _in_memory(
     rows = data.data.drop(columns=roles)
     if rows.shape[1] == 0:
         raise ValueError("no column is left to learn from")
-    weight = None if weights is None else _weights(data, weights)
+    weight = None if weights is None else data.data[weights]
+    if weight is not None and weight.dtype.kind not in "fiu":
+        raise ValueError(f"column {weights!r} of the weights does not hold numbers")
     dropped = f"{counted(data.unlabeled_rows, 'row')} without a label left out"
     notes = (*data.notes, *([dropped] if data.unlabeled_rows else []))
     return TrainingData(rows, data.target, weight, tuple(rows.columns), notes)
@@ -194,13 +188,5 @@ def labeled_table(source: str, target: str, options: CsvOptions) -> Dataset:
     where = "standard input" if source == "-" else Path(source).name
     data = labeled_data(table, target, where, Path(where).stem.removesuffix(".csv"), notes)
     labels = data.target
-    if labels.dtype.kind == "f" and (labels == np.rint(labels)).all() and (labels.abs() < 2**53).all():
-        labels = labels.astype("int64")
-    return Dataset(data.name, data.data, labels, data.unlabeled_rows, data.notes)
-
-
-def _weights(data: Dataset, name: str) -> Any:
-    column = data.data[name]
-    if column.dtype.kind not in "fiu":
-        raise ValueError(f"column {name!r} of the weights does not hold numbers")
-    return column
+    is_whole = labels.dtype.kind == "f" and _are_whole(labels)
+    return replace(data, target=labels.astype("int64")) if is_whole else data

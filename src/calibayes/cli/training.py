@@ -19,7 +19,7 @@ import calibayes
 from calibayes.cli import options
 from calibayes.cli.application import examples, note, print_json, print_table, print_text, working
 from calibayes.cli.rows import labeled_table, training_data
-from calibayes.streams.csv_text import CsvOptions
+from calibayes.tables.csv_file import CsvOptions
 from calibayes.tables.text import counted
 
 FIT_EXAMPLES = examples(

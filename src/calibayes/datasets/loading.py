@@ -13,7 +13,9 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.datasets.download import SOURCES, Opener, cached_file, download_dataset, open_url
-from calibayes.tables.read import read_array, read_file, read_frame
+from calibayes.streams.text_input import read_whole
+from calibayes.tables.csv_file import CsvOptions
+from calibayes.tables.read import read_array, read_frame
 from calibayes.tables.table import Table, missing_mask
 from calibayes.tables.text import counted
 
@@ -114,7 +116,8 @@ def load_file(
     Parameters
     ----------
     path : path
-        A file that ends in .parquet or .pq, else a CSV file with a header in UTF-8, gzipped if it ends in .gz.
+        A CSV file with a header in UTF-8, a Parquet or an Arrow file, also compressed (gzip, zstd, bzip2, xz); the kind is
+        found in the first bytes.
     target : str
     missing_values : list of str, optional
         Cells of a CSV file that are missing values, besides the empty one. By default those of pandas.read_csv ("NA",
@@ -138,7 +141,9 @@ def load_file(
     (2, 1)
     """
     path = Path(path)
-    table, notes = read_file(path, missing_values)
+    if missing_values is not None and not isinstance(missing_values, str):
+        missing_values = tuple(missing_values)
+    table, notes = read_whole(path, CsvOptions(missing_values=missing_values))
     data = labeled_data(table, target, path.name, path.stem.removesuffix(".csv"), notes)
     return result_of(data, return_X_y)
 

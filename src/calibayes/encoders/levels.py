@@ -14,10 +14,8 @@ from calibayes.core.verify import require, require_columns, require_length
 from calibayes.encoders.encoder import NewCodes
 from calibayes.kernels.level_counts import as_codes, code_type
 from calibayes.tables.conversion import verify_distinct
-from calibayes.tables.distinct import distinct_values
-from calibayes.tables.memory_summary import integer_matrix
 from calibayes.tables.summary import TableSummary, reaches
-from calibayes.tables.table import Table
+from calibayes.tables.table import Table, distinct_values, integer_matrix
 from calibayes.tables.text import counted
 
 # -- The rule by which rare levels of a column are pooled into one level -------------------------------------

@@ -17,7 +17,7 @@ from calibayes.kernels import cut_points
 from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.tables.row_hashes import order_hashes
 from calibayes.tables.summary import TableSummary
-from calibayes.tables.table import Table, numeric_columns, numeric_matrix
+from calibayes.tables.table import Table, numeric_matrix
 from calibayes.tables.text import counted
 
 
@@ -64,7 +64,7 @@ class Numbers(DataIndependent):
         require_finite("variance", self.variance, (len(self.indices),), least=0.0)
 
     def encode(self, table: Table) -> Array:
-        return numeric_columns(table, self.indices).matrix
+        return numeric_matrix(table, self.indices)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         return list(encoded.T)

@@ -21,7 +21,7 @@ from calibayes.kernels.event_counts import columns_where
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.summary import TableSummary
-from calibayes.tables.table import Conversion, Table, all_positions
+from calibayes.tables.table import Table, all_positions
 
 Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Any], Sequence[int]]
 """Names, positions, a slice of positions, or a function of the table (or its summary) that returns positions."""
@@ -141,7 +141,7 @@ class ColumnBinding:
         Names and NumPy types of all columns of the training table.
     origin : Origin
         The kind of training table, so that sampled rows can be returned as the same kind.
-    conversion : Conversion
+    conversion : ColumnConversion
         How the columns were made from those of the training table.
     """
 
@@ -151,7 +151,7 @@ class ColumnBinding:
     names: tuple[str, ...]
     types: tuple[np.dtype[Any], ...]
     origin: Origin = FROM_ARRAY
-    conversion: Conversion = field(default_factory=lambda: ColumnConversion(()))
+    conversion: ColumnConversion = field(default_factory=lambda: ColumnConversion(()))
 
     def verify(self) -> None:
         """Raises ValueError if families, encoders and columns do not belong together."""

@@ -1,22 +1,29 @@
-"""A stream of rows from a source of Arrow tables."""
+"""A stream of rows from a source of Arrow tables: databases, lazy data frames, readers, datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast
 from zlib import crc32
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.streams.chunks import Chunk, place_named
-from calibayes.tables.arrow_text import coded_text, holds_text, one_array, pyarrow
+from calibayes.streams.chunks import Chunk, chunk_rows, place_named
 from calibayes.tables.origin import Origin, origin_of
-from calibayes.tables.read import refuse_duplicate_names, series_values
-from calibayes.tables.table import CodedColumn, Table
+from calibayes.tables.read import (
+    coded_text,
+    holds_text,
+    one_array,
+    pyarrow,
+    refuse_duplicate_names,
+    series_values,
+)
+from calibayes.tables.table import CodedColumn, Table, coded_columns, occurring
 from calibayes.tables.text import counted, listed
 
 # -- Columns of Arrow as arrays: the same values and types that `tables.read.read_frame` finds, without an object per row
@@ -27,179 +34,18 @@ def stored_column(column: Any, name: str) -> Array | CodedColumn:
     types, kind = pyarrow().types, column.type
     if holds_text(kind):
         return coded_text(column)
-    if types.is_boolean(kind):
-        return _booleans(column)
-    if types.is_float64(kind) or (types.is_integer(kind) and not column.null_count):
+    if types.is_boolean(kind) and column.null_count:
+        codes = column.cast(pyarrow().int8()).fill_null(2).to_numpy()
+        return CodedColumn(*occurring(np.array([False, True], dtype=object), codes))
+    if types.is_boolean(kind) or types.is_float64(kind) or (types.is_integer(kind) and not column.null_count):
         return one_array(column).to_numpy(zero_copy_only=False)
     return series_values(nw.from_native(column, series_only=True).alias(name))
 
 
-def _booleans(column: Any) -> Array | CodedColumn:
-    if not column.null_count:
-        return one_array(column).to_numpy(zero_copy_only=False)
-    places = column.cast(pyarrow().int8()).fill_null(2).to_numpy()
-    return _used(np.array([False, True], dtype=object), places)
-
-
-def _used(values: Array, places: Array) -> CodedColumn:
-    """A coded column from places in sorted values (v where missing), without the values that do not occur."""
-    occurs = np.bincount(places, minlength=len(values) + 1)[:-1] > 0
-    new_codes = np.append(np.cumsum(occurs) - 1, occurs.sum())
-    return CodedColumn(values[occurs], new_codes[places])
-
-
-# -- Which columns of an Arrow schema are features, labels and weights, and how chunks are made from rows ----
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Roles of the columns of a stream.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-    frame : data frame without rows
-        Tells the kind of table that sampled rows are returned as.
-    target, weight : str, array or None
-        The name of a column, or values for all rows.
-    where : str
-        What is read, for messages.
-    """
-
-    schema: Any
-    frame: Any
-    target: str | Array | None
-    weight: str | Array | None
-    where: str
-
-    def __post_init__(self) -> None:
-        refuse_duplicate_names(tuple(self.schema.names))
-        for role, column in (("target", self.target), ("weight", self.weight)):
-            if isinstance(column, str) and column not in self.schema.names:
-                raise ValueError(
-                    f"there is no column {column!r} for the {role} in {self.where}; its columns are "
-                    f"{listed(self.schema.names)}"
-                )
-        if not self.names:
-            raise ValueError(f"{self.where} has no columns besides labels and weights")
-        is_training = self.target is not None  # a model to predict with may not need all columns
-        for name in (*self._roles, *(self.names if is_training else ())):
-            _refuse_nested(name, self.schema.field(name).type)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Names of the features: without the index of a data frame, which pandas stores as columns."""
-        left_out = {*self._roles, *_index_columns(self.schema)}
-        return tuple(name for name in self.schema.names if name not in left_out)
-
-    @property
-    def _roles(self) -> list[str]:
-        """Names of the columns of labels and weights."""
-        return list(dict.fromkeys(role for role in (self.target, self.weight) if isinstance(role, str)))
-
-    @property
-    def witness(self) -> str | None:
-        """The column by which another order of the rows is noticed, if labels or weights are not columns."""
-        are_arrays = not self._roles and (self.target is not None or self.weight is not None)
-        return self.names[0] if are_arrays else None
-
-    @cached_property
-    def types(self) -> tuple[np.dtype[Any], ...]:
-        """Types of the features if no cell is missing."""
-        empty = self.schema.empty_table()
-        return tuple(stored_column(empty.column(name), name).dtype for name in self.names)
-
-    @cached_property
-    def origin(self) -> Origin:
-        """The kind of table of the features."""
-        return self._origin(self.names)
-
-    def _origin(self, names: Sequence[str]) -> Origin:
-        return origin_of(nw.from_native(self.frame, eager_only=True).select(list(names)))
-
-    def checked(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        """The features to read. Raises ValueError if one is unknown."""
-        if columns is None:
-            return self.names
-        unknown = [name for name in columns if name not in self.names]
-        if unknown:
-            raise ValueError(
-                f"there is no column {unknown[0]!r} in {self.where}; its columns are {listed(self.names)}"
-            )
-        for name in columns:
-            _refuse_nested(name, self.schema.field(name).type)
-        return tuple(columns)
-
-    def needed(self, columns: Sequence[str], witness: str | None = None) -> list[str]:
-        """The columns of the schema that are read for these features: with labels, weights and a witness, at least one."""
-        further = [] if witness is None or witness in columns else [witness]
-        return [*columns, *self._roles, *further] or list(self.names[:1])
-
-    def check_length(self, rows: int, *, is_all: bool = True) -> None:
-        """Raises ValueError if an array of labels or weights has not as many values as there are rows.
-
-        Unless ``is_all``, further rows follow, and an array may have more.
-        """
-        for role, values in (("labels", self.target), ("weights", self.weight)):
-            if values is None or isinstance(values, str):
-                continue
-            if len(values) < rows or (is_all and len(values) > rows):
-                given = counted(len(values), "value")
-                raise ValueError(f"{given} in the {role} of {rows}{'' if is_all else ' or more'} rows")
-
-    def table_of(self, columns: Sequence[str]) -> EmptyTable:
-        """What all chunks of these columns share."""
-        fields = [self.schema.field(name).type for name in columns]
-        is_time = pyarrow().types.is_timestamp
-        zones = {j: kind.tz for j, kind in enumerate(fields) if is_time(kind) and kind.tz is not None}
-        return EmptyTable(tuple(columns), self._origin(columns) if columns else self.origin, zones)
-
-    def chunk(self, shared: EmptyTable, rows: Any, first: int) -> Chunk:
-        """The chunk of a table of Arrow."""
-        labels = _values(self.target, rows, first)
-        weight = _values(self.weight, rows, first)
-        return Chunk(shared.filled(rows), labels, weight, first)
-
-
-@dataclass(frozen=True)
-class EmptyTable:
-    """Names, kind and time zones of the columns of every chunk."""
-
-    names: tuple[str, ...]
-    origin: Origin
-    zones: dict[int, str]
-
-    def filled(self, rows: Any) -> Table:
-        """The table with the rows of a table of Arrow."""
-        columns = tuple(stored_column(rows.column(name), name) for name in self.names)
-        coded = {
-            j: (column.values, column.codes)
-            for j, column in enumerate(columns)
-            if isinstance(column, CodedColumn)
-        }
-        types = tuple(column.dtype for column in columns)
-        return Table(self.names, columns, types, self.origin, distinct_cache=coded, zones=self.zones)
-
-
-def _values(role: str | Array | None, rows: Any, first: int) -> Any:
-    """The column of a name, or these rows of an array."""
-    if isinstance(role, str):
-        return stored_column(rows.column(role), role)
-    return None if role is None else role[first : first + rows.num_rows]
-
-
-def _index_columns(schema: Any) -> list[str]:
+def index_columns(schema: Any) -> list[str]:
     """The columns that hold the index of the data frame that a file was written from."""
     stored = (schema.pandas_metadata or {}).get("index_columns", [])
     return [name for name in stored if isinstance(name, str)]  # others describe a range
-
-
-def _refuse_nested(name: str, kind: Any) -> None:
-    types = pyarrow().types
-    if types.is_nested(kind) and not types.is_dictionary(kind):
-        raise TypeError(
-            f"column {name!r} holds several values in a cell ({kind}): leave it out, or make a column of each value"
-        )
 
 
 # -- Whether a source that is computed anew for each pass gives the same rows again --------------------------
@@ -240,7 +86,7 @@ def _checksum(column: Any, start: int) -> int:
 # -- A stream of rows from a source of Arrow tables ----------------------------------------------------------
 
 
-class Rows(NamedTuple):
+class ArrowRows(NamedTuple):
     """Consecutive rows."""
 
     first: int
@@ -264,56 +110,306 @@ class ArrowSource(Protocol):
     def repetition(self) -> Repetition | None:
         """Checks that rows are the same each time; None for a source whose rows are stored."""
 
-    def tables(self, columns: Sequence[str]) -> Iterable[Rows]:
+    def tables(self, columns: Sequence[str]) -> Iterable[ArrowRows]:
         """The named columns of the rows, at least one column; the same tables in every call."""
 
 
 @dataclass(frozen=True)
-class ArrowStream:
-    """`RowStream` of a source of Arrow tables."""
+class Readable:
+    """A schema, a data frame without rows of the kind to give back, and a source."""
 
-    layout: Layout
-    source: ArrowSource
+    schema: Any
+    frame: Any
+    source: Any
+    where: str
+
+
+@dataclass(frozen=True)
+class ArrowStream:
+    """`RowStream` of a source of Arrow tables; ``target`` and ``weight`` are names of columns, or values for all rows."""
+
+    given: Readable
+    target: str | Array | None
+    weight: str | Array | None
 
     def __post_init__(self) -> None:
+        schema, where = self.given.schema, self.given.where
+        refuse_duplicate_names(tuple(schema.names))
+        for role, column in (("target", self.target), ("weight", self.weight)):
+            if isinstance(column, str) and column not in schema.names:
+                raise ValueError(
+                    f"there is no column {column!r} for the {role} in {where}; its columns are {listed(schema.names)}"
+                )
+        if not self.names:
+            raise ValueError(f"{where} has no columns besides labels and weights")
+        is_training = self.target is not None  # a model to predict with may not need all columns
+        self._refuse_nested((*self._roles, *(self.names if is_training else ())))
         if self.rows is not None:
-            self.layout.check_length(self.rows)
+            self._check_length(self.rows)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
-        return self.layout.names
+        """Names of the features: without the index of a data frame, which pandas stores as columns."""
+        left_out = {*self._roles, *index_columns(self.given.schema)}
+        return tuple(name for name in self.given.schema.names if name not in left_out)
 
-    @property
+    @cached_property
     def types(self) -> tuple[np.dtype[Any], ...]:
-        return self.layout.types
+        empty = self.given.schema.empty_table()
+        return tuple(stored_column(empty.column(name), name).dtype for name in self.names)
 
-    @property
+    @cached_property
     def origin(self) -> Origin:
-        return self.layout.origin
+        return self._origin(self.names)
 
     @property
     def rows(self) -> int | None:
-        return self.source.rows
+        rows: int | None = self.given.source.rows
+        return rows
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Callable[[], Chunk]]:
-        features = self.layout.checked(columns)
-        shared = self.layout.table_of(features)
-        total = 0
-        repetition = self.source.repetition
-        witness = None if repetition is None else self.layout.witness
-        for rows in self.source.tables(self.layout.needed(features, witness)):
+        features = self.names if columns is None else tuple(columns)
+        if unknown := [name for name in features if name not in self.names]:
+            raise ValueError(
+                f"there is no column {unknown[0]!r} in {self.given.where}; its columns are {listed(self.names)}"
+            )
+        self._refuse_nested(features)
+        fields = [self.given.schema.field(name).type for name in features]
+        is_time = pyarrow().types.is_timestamp
+        zones = {j: kind.tz for j, kind in enumerate(fields) if is_time(kind) and kind.tz is not None}
+        empty = Table(features, (), (), self._origin(features) if features else self.origin, zones=zones)
+        witness, total = self._witness, 0
+        further = [] if witness is None or witness in features else [witness]
+        needed = [*features, *self._roles, *further] or list(self.names[:1])
+        for rows in self.given.source.tables(needed):
             total += rows.number
-            self.layout.check_length(total, is_all=False)
-            yield partial(_load, self.layout, shared, rows, repetition, witness)
-        self.layout.check_length(total)
+            self._check_length(total, is_all=False)
+            yield partial(self._load, empty, rows, witness)
+        self._check_length(total)
+
+    def _load(self, empty: Table, rows: ArrowRows, witness: str | None) -> Chunk:
+        """A chunk with the names, the kind of table and the time zones of an empty table."""
+        read = rows.read()
+        with place_named(rows.place):
+            columns = tuple(stored_column(read.column(name), name) for name in empty.names)
+            types, coded = tuple(column.dtype for column in columns), coded_columns(columns)
+            table = replace(empty, content=columns, original_types=types, distinct_cache=coded)
+            labels, weight = (
+                stored_column(read.column(role), role)
+                if isinstance(role, str)
+                else None
+                if role is None
+                else role[rows.first : rows.first + read.num_rows]
+                for role in (self.target, self.weight)
+            )
+            chunk = Chunk(table, labels, cast(Any, weight), rows.first)
+        repetition = self.given.source.repetition
+        if repetition is None:
+            return chunk
+        checked: Chunk = repetition.check(
+            chunk, None if witness is None else stored_column(read.column(witness), witness)
+        )
+        return checked
+
+    @property
+    def _roles(self) -> list[str]:
+        """Names of the columns of labels and weights."""
+        return list(dict.fromkeys(role for role in (self.target, self.weight) if isinstance(role, str)))
+
+    @property
+    def _witness(self) -> str | None:
+        """The column by which another order of the rows is noticed, if labels or weights are not columns."""
+        are_arrays = not self._roles and (self.target is not None or self.weight is not None)
+        return self.names[0] if are_arrays and self.given.source.repetition is not None else None
+
+    def _origin(self, names: Sequence[str]) -> Origin:
+        return origin_of(nw.from_native(self.given.frame, eager_only=True).select(list(names)))
+
+    def _refuse_nested(self, names: Sequence[str]) -> None:
+        types = pyarrow().types
+        for name in names:
+            kind = self.given.schema.field(name).type
+            if types.is_nested(kind) and not types.is_dictionary(kind):
+                raise TypeError(
+                    f"column {name!r} holds several values in a cell ({kind}): leave it out, or make a column of each value"
+                )
+
+    def _check_length(self, rows: int, *, is_all: bool = True) -> None:
+        """Raises ValueError if an array of labels or weights has not as many values as there are rows.
+
+        Unless ``is_all``, further rows follow, and an array may have more.
+        """
+        for role, values in (("labels", self.target), ("weights", self.weight)):
+            if values is None or isinstance(values, str):
+                continue
+            if len(values) < rows or (is_all and len(values) > rows):
+                given = counted(len(values), "value")
+                raise ValueError(f"{given} in the {role} of {rows}{'' if is_all else ' or more'} rows")
 
 
-def _load(
-    layout: Layout, shared: EmptyTable, rows: Rows, repetition: Repetition | None, witness: str | None
-) -> Chunk:
-    table = rows.read()
-    with place_named(rows.place):
-        chunk = layout.chunk(shared, table, rows.first)
-    if repetition is None:
-        return chunk
-    return repetition.check(chunk, None if witness is None else stored_column(table.column(witness), witness))
+# -- Batches of any size as tables of one size ---------------------------------------------------------------
+
+
+def tables_of(batches: Iterator[Any], size: int) -> Iterator[Any]:
+    """Batches of any size as tables of ``size`` rows, the last one of fewer."""
+    pa, waiting, rows = pyarrow(), [], 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        while rows >= size:
+            table = pa.Table.from_batches(waiting)
+            yield table.slice(0, size)
+            rows -= size
+            waiting = table.slice(size).to_batches() if rows else []
+    if rows:
+        yield pa.Table.from_batches(waiting)
+
+
+# -- Sources that are read from their beginning: readers of databases, lazy data frames, CSV files -----------
+
+
+ReadBatches: TypeAlias = Callable[[Sequence[str], int], Iterator[Any]]
+"""Function of the names of columns and a number of rows: batches of these columns, of about so many rows.
+
+The columns may come in any order, perhaps among further ones.
+"""
+
+
+@dataclass(frozen=True)
+class SequentialSource:
+    """`ArrowSource` of batches that can be read again from the beginning.
+
+    Parameters
+    ----------
+    read : `ReadBatches`
+    size : int
+        Number of rows of a chunk.
+    where : str
+        What is read, for messages.
+    """
+
+    read: ReadBatches
+    size: int
+    where: str
+
+    rows: ClassVar[None] = None
+
+    @cached_property
+    def repetition(self) -> Repetition:
+        """Checks that rows are the same each time."""
+        return Repetition(self.where)
+
+    def tables(self, columns: Sequence[str]) -> Iterator[ArrowRows]:
+        first = 0
+        with closing(_resumed(partial(self.read, columns, self.size))) as batches:
+            for table in tables_of(batches, self.size):
+                yield ArrowRows(first, table.num_rows, self.where, table.select(list(columns)).slice)
+                first += table.num_rows
+        if first == 0:
+            raise ValueError(f"{self.where} has no rows")
+
+
+def _resumed(read: Callable[[], Iterator[Any]]) -> Generator[Any]:
+    """Batches; after the first OSError they are read again from the beginning, without the rows that came before."""
+    done = 0
+    try:
+        for batch in read():
+            yield batch
+            done += batch.num_rows
+    except OSError:
+        for batch in read():
+            if batch.num_rows > done:
+                yield batch.slice(done)
+            done = max(done - batch.num_rows, 0)
+
+
+# -- Objects that give Arrow batches each time they are asked: DuckDB relations, polars lazy frames, functions, datasets
+
+
+def sequential(schema: Any, read: ReadBatches, where: str, frame: Any = None) -> Readable:
+    """What is read from beginning to end; ``frame`` is an empty data frame if it is of another library than pyarrow."""
+    source = SequentialSource(read, chunk_rows(len(schema.names)), where)
+    return Readable(schema, schema.empty_table() if frame is None else frame, source, where)
+
+
+def read_duckdb(relation: Any) -> Readable:
+    """A relation of DuckDB: a table or a query, of which only the columns that are needed are computed."""
+    where = "the DuckDB relation"
+
+    def reader(of: Any, size: int) -> Any:
+        return (getattr(of, "to_arrow_reader", None) or of.fetch_arrow_reader)(
+            size
+        )  # the latter is its old name
+
+    def read(columns: Sequence[str], size: int) -> Iterator[Any]:
+        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        with place_named(where):
+            yield from reader(relation.project(quoted), size)
+
+    return sequential(reader(relation.limit(0), 1).schema, read, where)
+
+
+def read_lazyframe(frame: Any) -> Readable:
+    """A lazy frame of polars, of which only the columns that are needed are computed."""
+
+    def read(columns: Sequence[str], size: int) -> Iterator[Any]:
+        selected = frame.select(list(columns))
+        if hasattr(selected, "collect_batches"):
+            frames = selected.collect_batches(chunk_size=size, maintain_order=True)
+        else:  # before polars 1.34
+            frames = [selected.collect()]
+        for rows in frames:
+            yield from rows.to_arrow().to_batches(max_chunksize=size)
+
+    empty = frame.head(0).collect()
+    return sequential(empty.to_arrow().schema, read, "the polars LazyFrame", empty)
+
+
+def read_exporter(source: Any) -> Readable:
+    """An object with ``__arrow_c_stream__`` that can be exported again and again."""
+    return read_factory(lambda: source, f"the {type(source).__name__}")
+
+
+def read_factory(make: Callable[[], Any], where: str = "the reader") -> Readable:
+    """A function that returns a fresh reader of Arrow batches each time: of a database driver (ADBC), of a query."""
+
+    def read(columns: Sequence[str], size: int) -> Iterator[Any]:
+        is_empty = True
+        with place_named(where), _reader(make()) as reader:
+            for batch in reader:
+                is_empty = False
+                yield batch.select(list(columns))
+        if is_empty:
+            raise ValueError(
+                f"{where} has no rows; if it was read before and cannot be read again, pass a function that makes a new one"
+            )
+
+    with place_named(where), _reader(make()) as reader:
+        schema = reader.schema
+    return sequential(schema, read, where)
+
+
+def _reader(made: Any) -> Any:
+    """A reader of batches. Raises ValueError if the object is none."""
+    pa = pyarrow()
+    if isinstance(made, pa.RecordBatchReader):
+        return made
+    if nw.dependencies.is_polars_lazyframe(made):
+        made = made.collect()
+    if hasattr(made, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(made)
+    raise ValueError(
+        f"the function must return a reader of Arrow batches or an object with __arrow_c_stream__, it returned "
+        f"{type(made).__name__}"
+    )
+
+
+def read_scanned(dataset: Any) -> Readable:
+    """A dataset of pyarrow of any kind: with a filter, in memory, of other files than Parquet."""
+
+    def read(columns: Sequence[str], size: int) -> Iterator[Any]:
+        one_at_a_time = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
+        with place_named("the dataset"):
+            yield from dataset.scanner(columns=list(columns), batch_size=size, **one_at_a_time).to_batches()
+
+    return sequential(dataset.schema, read, "the dataset")

@@ -7,14 +7,15 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.tables.distinct import distinct_values
-from calibayes.tables.origin import FromFrame, Origin
-from calibayes.tables.table import CodedColumn, Table
+from calibayes.streams.raw_bytes import DAMAGED
+from calibayes.tables.origin import Origin
+from calibayes.tables.table import CodedColumn, Table, coded_columns, distinct_values, sorted_codes
 
 CHUNK_ROWS = 2**17
 CHUNK_BYTES = 2**25
@@ -44,7 +45,7 @@ class RowStream(Protocol):
     """Rows that can be read several times, chunk by chunk.
 
     A chunk has the types that its own rows have: integers are floats in a chunk with missing cells and integers in one
-    without, booleans are objects in a chunk with missing cells. `tables.streams.types.ColumnTypes` finds the types of
+    without, booleans are objects in a chunk with missing cells. `ColumnTypes` finds the types of
     all rows.
     """
 
@@ -92,23 +93,24 @@ def concatenated(tables: Sequence[Table]) -> Table:
         content = np.concatenate([table.content for table in tables])
         return replace(first, content=content, distinct_cache={}, missing_cache={})
     columns = [_concatenated_column(tables, j) for j in range(len(first.names))]
-    coded = {j: (c.values, c.codes) for j, c in enumerate(columns) if isinstance(c, CodedColumn)}
     originals = {j: np.concatenate([table.originals[j] for table in tables]) for j in first.originals}
-    return replace(first, content=tuple(columns), distinct_cache=coded, missing_cache={}, originals=originals)
+    return replace(
+        first,
+        content=tuple(columns),
+        distinct_cache=coded_columns(columns),
+        missing_cache={},
+        originals=originals,
+    )
 
 
 def _concatenated_column(tables: Sequence[Table], j: int) -> Array | CodedColumn:
     if not all(isinstance(table.stored_column(j), CodedColumn) for table in tables):
         return np.concatenate([table.column(j) for table in tables])
     pairs = [distinct_values(table, j) for table in tables]
-    together = sorted(set().union(*(own.tolist() for own, _ in pairs)))
-    values = np.empty(len(together), dtype=object)
-    values[:] = together
-    place = {value: number for number, value in enumerate(values.tolist())}
-    codes = [
-        np.array([*(place[value] for value in own.tolist()), len(values)])[codes] for own, codes in pairs
-    ]
-    return CodedColumn(values, np.concatenate(codes))
+    values, codes = sorted_codes(chain.from_iterable(own for own, _ in pairs))
+    parts = np.split(codes, np.cumsum([len(own) for own, _ in pairs])[:-1])
+    own_codes = [np.append(part, len(values))[own] for part, (_, own) in zip(parts, pairs, strict=True)]
+    return CodedColumn(values, np.concatenate(own_codes))
 
 
 # -- Types of the columns of all rows, from those of the chunks, and chunks converted to them ----------------
@@ -138,7 +140,7 @@ class ColumnTypes:
         A column of objects without a known cell is one of NaN, unless the source declares it categorical.
         """
         return tuple(
-            FLOAT if kind == OBJECT and not known and not _is_categorical(table, j) else kind
+            FLOAT if kind == OBJECT and not known and not table.is_categorical(j) else kind
             for j, (kind, known) in enumerate(zip(self.types, self.has_values, strict=True))
         )
 
@@ -152,10 +154,6 @@ def column_types(table: Table) -> ColumnTypes:
 def _has_values(table: Table, j: int) -> bool:
     column = table.stored_column(j)
     return len(column.values) > 0 if isinstance(column, CodedColumn) else not table.missing_mask(j).all()
-
-
-def _is_categorical(table: Table, j: int) -> bool:
-    return isinstance(table.origin, FromFrame) and table.origin.categorical[j]
 
 
 def _common(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
@@ -201,7 +199,8 @@ def with_unread(table: Table, stream: StreamColumns, read: Sequence[int], n: int
     names, types = stream.names, stream.types
     place = {j: number for number, j in enumerate(read)}
     columns = [
-        table.stored_column(place[j]) if j in place else _zeros(types[j], n) for j in range(len(names))
+        table.stored_column(place[j]) if j in place else np.broadcast_to(np.zeros((), dtype=types[j]), n)
+        for j in range(len(names))
     ]
     own_types = table.types()
     return replace(
@@ -214,10 +213,6 @@ def with_unread(table: Table, stream: StreamColumns, read: Sequence[int], n: int
         missing_cache={},
         zones={read[number]: zone for number, zone in table.zones.items()},
     )
-
-
-def _zeros(kind: np.dtype[Any], n: int) -> Array:
-    return np.broadcast_to(np.zeros((), dtype=kind), n)
 
 
 # -- Chunks that are read in the background, a bounded number at a time --------------------------------------
@@ -243,17 +238,13 @@ def read_ahead(parts: Iterable[Callable[[], Item]], number: int = 1) -> Generato
             for future in waiting:
                 future.cancel()
             pool.shutdown()
-            getattr(iterator, "close", _nothing)()
+            getattr(iterator, "close", lambda: None)()
 
 
 def _next(iterator: Iterator[Callable[[], Any]]) -> Any:
     """The result of the next loader, or END."""
     load = next(iterator, None)
     return END if load is None else load()
-
-
-def _nothing() -> None:
-    pass
 
 
 # -- Rows that cannot be read: a second attempt, then an error that names the place --------------------------
@@ -270,7 +261,8 @@ def place_named(place: str) -> Iterator[None]:
         raise OSError(f"{place} cannot be read: {_sentence(error)}") from error
     except MemoryError as error:  # also for a size in a file that is damaged
         raise MemoryError(f"{place} cannot be read: {_sentence(error)}") from error
-    except (ValueError, NotImplementedError, LookupError) as error:  # those of pyarrow for invalid files
+    # those of pyarrow for invalid files, and those of decompressing
+    except (ValueError, NotImplementedError, LookupError, *DAMAGED) as error:
         raise ValueError(f"{place} cannot be read: {_sentence(error)}") from error
 
 

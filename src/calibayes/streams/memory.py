@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibayes.core.protocols import AnyArray, Array
-from calibayes.streams.arrow import Rows
+from calibayes.streams.arrow import ArrowRows
 from calibayes.streams.chunks import Chunk, chunk_rows
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.read import array_names, read_array
@@ -31,10 +31,10 @@ class TableSource:
     def rows(self) -> int:
         return int(self.table.num_rows)
 
-    def tables(self, columns: Sequence[str]) -> Iterator[Rows]:
+    def tables(self, columns: Sequence[str]) -> Iterator[ArrowRows]:
         table = self.table.select(list(columns))
         for first in range(0, self.rows, self.size):
-            yield Rows(
+            yield ArrowRows(
                 first, min(self.size, self.rows - first), "the table", partial(table.slice, first, self.size)
             )
 

@@ -9,14 +9,26 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.backends.dask.frame import DaskStream
-from calibayes.streams.arrow import ArrowStream, Layout
-from calibayes.streams.arrow_readers import Readable, read_duckdb, read_exporter, read_factory, read_lazyframe
+from calibayes.streams.arrow import (
+    ArrowStream,
+    Readable,
+    read_duckdb,
+    read_exporter,
+    read_factory,
+    read_lazyframe,
+)
 from calibayes.streams.chunks import RowStream, chunk_rows
-from calibayes.streams.file_sets import read_csv_files, read_dataset, read_ipc_files, read_parquet_files
-from calibayes.streams.found_files import FoundFile, found_files
 from calibayes.streams.memory import ArrayStream, TableSource
-from calibayes.tables.arrow_text import module_of_pyarrow, pyarrow
+from calibayes.streams.table_files import (
+    FoundFile,
+    found_files,
+    read_csv_files,
+    read_dataset,
+    read_ipc_files,
+    read_parquet_files,
+)
 from calibayes.tables.kinds import dask_kind, is_duckdb, is_of_pyarrow, is_path
+from calibayes.tables.read import module_of_pyarrow, pyarrow
 
 
 def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
@@ -45,9 +57,7 @@ def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
         return DaskStream(source, _role(y), _role(sample_weight))
     if isinstance(source, np.ndarray):
         return ArrayStream(source, _role(y), _role(sample_weight))
-    readable = _readable(source)
-    layout = Layout(readable.schema, readable.frame, _role(y), _role(sample_weight), readable.where)
-    return ArrowStream(layout, readable.source)
+    return ArrowStream(_readable(source), _role(y), _role(sample_weight))
 
 
 def _role(column: Any) -> Any:

@@ -1,36 +1,107 @@
-"""Open a table with the columns that a model expects, and read it block by block."""
+"""Open a table with the columns that a model expects, and read it block by block, or as a whole."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.streams.arrow import stored_column
-from calibayes.streams.csv_text import CellFormat, CsvBlocks, CsvOptions, look_at, record_blocks
-from calibayes.streams.expected_columns import (
-    FLAG,
-    NUMBER,
-    TEXT,
-    Expected,
-    ExpectedColumn,
-    Piece,
-    piece_of,
-    require_columns,
-)
-from calibayes.streams.raw_bytes import RawTable, as_utf8, open_raw, unreadable
-from calibayes.tables.arrow_text import is_text, module_of_pyarrow, pyarrow
-from calibayes.tables.csv_file import LARGEST_DECOMPRESSED, content_of, markers, number_formats
-from calibayes.tables.read import TableFile, read_frame, refuse_duplicate_names
-from calibayes.tables.table import CodedColumn, Table
-from calibayes.tables.text import counted
+from calibayes.streams.arrow import index_columns, stored_column
+from calibayes.streams.csv_blocks import CsvBlocks, record_blocks
+from calibayes.streams.raw_bytes import RawTable, as_utf8, chained, open_raw
+from calibayes.streams.table_files import open_ipc, open_ipc_stream, open_parquet, sliced
+from calibayes.tables import csv_file
+from calibayes.tables.csv_file import DURATION, FLAG, NUMBER, TEXT, CellFormat, CsvOptions, TableFile
+from calibayes.tables.read import is_text, pyarrow, read_frame, refuse_duplicate_names
+from calibayes.tables.table import CodedColumn, Table, coded_columns
+from calibayes.tables.text import counted, listed
+from calibayes.tables.training_table import NUMBER_KINDS
+
+# -- The columns that are expected of a table, and what they hold --------------------------------------------
+
+
+@dataclass(frozen=True)
+class ExpectedColumn:
+    """Name of a column, and what it holds."""
+
+    name: str
+    holds: str
+
+
+@dataclass(frozen=True)
+class ExpectedTable:
+    """What is read of a table.
+
+    Attributes
+    ----------
+    features : tuple of ExpectedColumn
+        The columns of the model, in its order.
+    labels, weight : ExpectedColumn, optional
+    passed_on : tuple of str
+        Names of columns that are given back as they are written.
+    """
+
+    features: tuple[ExpectedColumn, ...]
+    labels: ExpectedColumn | None = None
+    weight: ExpectedColumn | None = None
+    passed_on: tuple[str, ...] = ()
+    by_position: bool = False
+    """Whether the model has no names of columns: its columns are those of the table, in their order."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Name -> what it holds, of all columns that are read and interpreted."""
+        roles = [column for column in (self.labels, self.weight) if column is not None]
+        return {column.name: column.holds for column in (*self.features, *roles)}
+
+
+class Piece(NamedTuple):
+    """Consecutive rows."""
+
+    table: Table
+    labels: Any
+    """An array or a `CodedColumn`, (n,); None if there is no column of labels."""
+    weight: Array | None
+    passed_on: dict[str, list[str]]
+
+
+def holds(kind: str) -> str:
+    """What a column of a kind of `TrainingTable` holds; dates are text, which the model converts itself."""
+    if kind in NUMBER_KINDS:
+        return NUMBER
+    return {"boolean": FLAG, "duration": DURATION}.get(kind, TEXT)
+
+
+def holds_labels(classes: Array) -> str:
+    """What a column of labels holds, from the classes of a model."""
+    return {"b": FLAG, "i": NUMBER, "u": NUMBER, "f": NUMBER}.get(np.asarray(classes).dtype.kind, TEXT)
+
+
+def require_columns(names: Sequence[str], needed: Iterable[str], where: str) -> None:
+    """Raises ValueError if a table lacks columns."""
+    lacking = [name for name in dict.fromkeys(needed) if name not in names]
+    if lacking:
+        noun = "column" if len(lacking) == 1 else "columns"
+        raise ValueError(
+            f"{where} has no {noun} {', '.join(map(repr, lacking))}; its columns are {listed(names)}"
+        )
+
+
+def piece_of(expected: ExpectedTable, columns: dict[str, Any], passed_on: dict[str, list[str]]) -> Piece:
+    """Rows from the arrays of their columns."""
+    names = tuple(column.name for column in expected.features)
+    content = tuple(columns[name] for name in names)
+    table = Table(names, content, tuple(c.dtype for c in content), distinct_cache=coded_columns(content))
+    labels = None if expected.labels is None else columns[expected.labels.name]
+    weight = None if expected.weight is None else columns[expected.weight.name]
+    return Piece(table, labels, weight, passed_on)
+
 
 # -- Rows of Parquet and Arrow files, converted to what is expected of each column ---------------------------
 
@@ -39,16 +110,14 @@ def arrow_schema(raw: RawTable) -> tuple[Any, Callable[[list[str], int], Iterato
     """The schema of a file, and a function of names of columns and a number of rows that gives its batches."""
     try:
         if raw.kind == "parquet":
-            parquet = module_of_pyarrow("parquet").ParquetFile(
-                raw.whole(), buffer_size=2**18, pre_buffer=False
-            )
-            return parquet.schema_arrow, partial(_parquet_batches, parquet)
-        ipc = module_of_pyarrow("ipc")
+            parquet = open_parquet(raw.anywhere())
+            batches = lambda columns, rows: parquet.iter_batches(rows, columns=columns, use_threads=False)
+            return parquet.schema_arrow, batches
         if raw.kind == "ipc file":
-            file = ipc.open_file(raw.whole())
-            return file.schema, partial(_sliced, (file.get_batch(i) for i in range(file.num_record_batches)))
-        reader = ipc.open_stream(pyarrow().PythonFile(raw.file, mode="r"))
-        return reader.schema, partial(_sliced, reader)
+            file = open_ipc(raw.anywhere())
+            return file.schema, partial(sliced, map(file.get_batch, range(file.num_record_batches)))
+        reader = open_ipc_stream(pyarrow().PythonFile(raw.file, mode="r"))
+        return reader.schema, partial(sliced, reader)
     except ImportError:
         raise ValueError(
             f"{raw.name} is a Parquet or Arrow file, which needs pyarrow: pip install 'calibayes[parquet]'"
@@ -57,29 +126,15 @@ def arrow_schema(raw: RawTable) -> tuple[Any, Callable[[list[str], int], Iterato
         raise ValueError(f"{raw.name} is damaged: {error}") from error
 
 
-def _parquet_batches(file: Any, columns: list[str], rows: int) -> Iterator[Any]:
-    return iter(file.iter_batches(rows, columns=columns, use_threads=False))
-
-
-def _sliced(batches: Iterator[Any], columns: list[str], rows: int) -> Iterator[Any]:
-    for batch in batches:
-        chosen = batch.select(columns)
-        chosen.validate(full=True)
-        yield from (chosen.slice(start, rows) for start in range(0, chosen.num_rows, rows))
-
-
-def piece_of_batch(expected: Expected, batch: Any) -> Piece:
+def piece_of_batch(expected: ExpectedTable, batch: Any) -> Piece:
     """The rows of a batch. Raises ValueError if a column holds something else than expected."""
     rows = pyarrow().Table.from_batches([batch])
     columns = {name: _column(rows.column(name), name, held) for name, held in expected.columns.items()}
     passed_on = {
-        name: [_shown(cell) for cell in rows.column(name).to_pylist()] for name in expected.passed_on
+        name: ["" if cell is None else str(cell) for cell in rows.column(name).to_pylist()]
+        for name in expected.passed_on
     }
     return piece_of(expected, columns, passed_on)
-
-
-def _shown(cell: Any) -> str:
-    return "" if cell is None else str(cell)
 
 
 def _column(column: Any, name: str, held: str) -> Array | CodedColumn:
@@ -88,29 +143,19 @@ def _column(column: Any, name: str, held: str) -> Array | CodedColumn:
     if types.is_dictionary(kind) and not is_text(kind.value_type):
         column = column.cast(kind.value_type)
     stored = stored_column(column, name)
+    cells = CellFormat(name, held, csv_file.number_formats(False), csv_file.Markers())
     if isinstance(stored, CodedColumn) and not types.is_boolean(kind) and held != TEXT:
-        return _form(name, held).column(list(stored.values), stored.codes)
+        return cells.column(list(stored.values), stored.codes)
     if held == NUMBER and stored.dtype.kind in "iub":
         return np.asarray(stored, dtype=np.float64)
-    if held == FLAG and stored.dtype.kind in "iuf":
-        return _from_cells(_form(name, held), stored)
-    if held == TEXT and stored.dtype.kind in "iuf":
-        return _from_cells(_form(name, held), stored)
+    if held in (FLAG, TEXT) and stored.dtype.kind in "iuf":  # numbers as they are written in a CSV file
+        values, places = np.unique(stored, return_inverse=True)
+        texts = [f"{value:.17g}" if float(value).is_integer() else repr(value.item()) for value in values]
+        return cells.column(texts, places)
     return stored
 
 
-def _form(name: str, held: str) -> CellFormat:
-    return CellFormat(name, held, number_formats(False)[0], False, markers(None))
-
-
-def _from_cells(form: CellFormat, numbers: Array | CodedColumn) -> Array | CodedColumn:
-    """Numbers as they are written in a CSV file."""
-    values, places = np.unique(numbers, return_inverse=True)
-    texts = [f"{value:.17g}" if float(value).is_integer() else repr(value.item()) for value in values]
-    return form.column(texts, places)
-
-
-# -- Open a table with the columns that a model expects, and read it block by block --------------------------
+# -- A table block by block ----------------------------------------------------------------------------------
 
 BLOCK_BYTES = 2**21
 """Bytes of text that are read at a time."""
@@ -127,14 +172,14 @@ class OpenTable:
     where : str
         What is read, for messages.
     names : tuple of str
-    expected : Expected
+    expected : ExpectedTable
     blocks : iterator of functions
         Each reads a block when it is called, so that several threads can read one each.
     """
 
     where: str
     names: tuple[str, ...]
-    expected: Expected
+    expected: ExpectedTable
     blocks: Iterator[Callable[[], Piece]]
 
     @property
@@ -146,7 +191,7 @@ class OpenTable:
 
 def open_table(
     source: str,
-    expected: Expected,
+    expected: ExpectedTable,
     options: CsvOptions | None = None,
     *,
     block_bytes: int = BLOCK_BYTES,
@@ -161,33 +206,36 @@ def open_table(
     if raw.kind != "text":
         return _open_arrow(raw, expected, max(block_bytes * BATCH_ROWS // BLOCK_BYTES, 1))
     given = options or CsvOptions()
-    form, rest = look_at(as_utf8(raw.file, given.encoding, raw.name), given, raw.name)
+    text = as_utf8(raw.file, given.encoding, raw.name)
+    beginning = text.read(csv_file.LOOK_BYTES)
+    is_all = len(beginning) < csv_file.LOOK_BYTES
+    form = csv_file.format_of(beginning, given, raw.name, is_all=is_all)
     matched = _matched(expected, form.names, raw.name)
-    blocks = CsvBlocks(form, matched)
+    cells = {name: form.cells(name, held) for name, held in matched.columns.items()}
+    blocks = CsvBlocks(form, cells, matched.passed_on)
     by_pyarrow = find_spec("pyarrow") is not None if with_pyarrow is None else with_pyarrow
     read = blocks.by_pyarrow if by_pyarrow else blocks.by_python
-    records = _readable(raw, record_blocks(rest, form.separator, block_bytes))
-    return OpenTable(raw.name, form.names, matched, (partial(read, block) for block in records))
+    rest = chained(beginning[form.start :], text)
+    records = _named(raw, record_blocks(rest, form.separator, block_bytes))
+    pieces = (lambda block=block: piece_of(matched, *read(block)) for block in records)
+    return OpenTable(raw.name, form.names, matched, pieces)
 
 
-def _open_arrow(raw: RawTable, expected: Expected, rows: int) -> OpenTable:
+def _open_arrow(raw: RawTable, expected: ExpectedTable, rows: int) -> OpenTable:
     schema, batches = arrow_schema(raw)
     names = refuse_duplicate_names(tuple(schema.names))
     matched = _matched(expected, names, raw.name)
     wanted = list(dict.fromkeys((*matched.columns, *matched.passed_on)))
-    read = _readable(raw, batches(wanted, rows))
+    read = _named(raw, batches(wanted, rows))
     return OpenTable(raw.name, names, matched, (partial(piece_of_batch, matched, batch) for batch in read))
 
 
-def _readable(raw: RawTable, blocks: Iterator[Any]) -> Iterator[Any]:
-    """The blocks. Errors of reading and decompressing are raised as ValueError."""
-    try:
+def _named(raw: RawTable, blocks: Iterator[Any]) -> Iterator[Any]:
+    with raw.named():
         yield from blocks
-    except (EOFError, OSError) as error:
-        raise unreadable(raw, error) from error
 
 
-def _matched(expected: Expected, names: tuple[str, ...], where: str) -> Expected:
+def _matched(expected: ExpectedTable, names: tuple[str, ...], where: str) -> ExpectedTable:
     """What is read of a table with these columns; a model without names takes the columns by their position."""
     roles = [column.name for column in (expected.labels, expected.weight) if column is not None]
     if not expected.by_position or all(column.name in names for column in expected.features):
@@ -209,70 +257,27 @@ def _matched(expected: Expected, names: tuple[str, ...], where: str) -> Expected
 WHOLE_BATCH_ROWS = 2**16
 
 
-def read_whole(source: str, options: CsvOptions | None = None) -> TableFile:
+def read_whole(source: str | Path, options: CsvOptions | None = None) -> TableFile:
     """A CSV, Parquet or Arrow table, also compressed, from a file or from standard input ("-"), with notes.
 
     What a column of a CSV file holds is found in all of its cells. Raises ValueError if the table cannot be read, has no
     rows, or if a compressed one is larger than two gibibytes.
     """
-    raw = open_raw(source)
-    try:
-        return _read_text(raw, options or CsvOptions()) if raw.kind == "text" else _read_arrow(raw)
-    except (EOFError, OSError) as error:
-        raise unreadable(raw, error) from error
+    given, raw = options or CsvOptions(), open_raw(source)
+    with raw.named():
+        if raw.kind != "text":
+            return TableFile(read_frame(_arrow_table(raw)))
+        text = replace(raw, file=as_utf8(raw.file, given.encoding, raw.name))
+        return csv_file.table_of_text(text.limited(), given, raw.name)
 
 
-def _read_arrow(raw: RawTable) -> TableFile:
+def _arrow_table(raw: RawTable) -> Any:
     schema, batches = arrow_schema(raw)
     refuse_duplicate_names(tuple(schema.names))
-    index = _index_columns(schema)
-    names = [name for name in schema.names if name not in index]
-    table = pyarrow().Table.from_batches(batches(names, WHOLE_BATCH_ROWS), schema=_only(schema, names))
+    index = index_columns(schema)
+    fields = [field for field in schema if field.name not in index]
+    read = batches([field.name for field in fields], WHOLE_BATCH_ROWS)
+    table = pyarrow().Table.from_batches(read, schema=pyarrow().schema(fields))
     if table.num_rows == 0:
         raise ValueError(f"{raw.name} has no rows")
-    return TableFile(read_frame(table))
-
-
-def _index_columns(schema: Any) -> list[str]:
-    """The columns that hold the index of the data frame that a file was written from."""
-    stored = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in stored if isinstance(name, str)]
-
-
-def _only(schema: Any, names: list[str]) -> Any:
-    return pyarrow().schema([schema.field(name) for name in names])
-
-
-def _read_text(raw: RawTable, options: CsvOptions) -> TableFile:
-    form, rest = look_at(as_utf8(raw.file, options.encoding, raw.name), options, raw.name)
-    names, columns, notes = content_of(
-        raw.name,
-        [(1, list(form.names)), *_numbered_rows(_limited(raw, rest), form.separator, raw.name)],
-        form.missing,
-        decimal_comma=form.decimal_comma,
-    )
-    return TableFile(Table(refuse_duplicate_names(names), columns), notes)
-
-
-def _limited(raw: RawTable, file: Any) -> str:
-    """The text. Raises ValueError if that of a compressed file is too large, or if it is not in UTF-8."""
-    content = file.read() if raw.path is not None else file.read(LARGEST_DECOMPRESSED + 1)
-    if raw.path is None and len(content) > LARGEST_DECOMPRESSED:
-        raise ValueError(
-            f"{raw.name} is larger than 2 GiB: decompress it into a file first and give that file"
-        )
-    try:
-        return str(content, "utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{raw.name} is not a readable CSV file in UTF-8: {error}; name its encoding with --encoding (such as latin-1)"
-        ) from error
-
-
-def _numbered_rows(text: str, separator: str, where: str) -> list[tuple[int, list[str]]]:
-    """Rows that are not empty, with their line numbers; the header was line 1."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    try:
-        return [(reader.line_num + 1, row) for row in reader if row]
-    except csv.Error as error:
-        raise ValueError(f"{where} is not a readable CSV file: {error}") from error
+    return table

@@ -15,9 +15,7 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_ascending, require_length, require_positions
 from calibayes.tables.dates import ColumnWarning, Converter, Dates, Durations, learned_dates
-from calibayes.tables.distinct import distinct_values
-from calibayes.tables.origin import FromFrame
-from calibayes.tables.table import Table, holds_booleans, missing_mask
+from calibayes.tables.table import Table, distinct_values, holds_booleans, missing_mask
 
 CATEGORICAL, IDENTIFIER = "categorical", "identifier"
 """Kinds that a user may give a column: its values are levels; it is left out."""
@@ -154,36 +152,20 @@ def learn_conversion(table: Table, given: Mapping[int, str], *, levels: bool) ->
     """
     converters: dict[int, Converter] = {}
     identifiers: dict[int, str] = {}
-    for j in range(len(table.names)) if _may_convert(table, given) else ():
+    is_matrix = not isinstance(table.content, tuple) and table.content.dtype.kind in "fiub"
+    for j in range(len(table.names)) if not is_matrix or IDENTIFIER in given.values() else ():
         if given.get(j) == IDENTIFIER:
             identifiers[j] = "given"
-        elif given.get(j) != CATEGORICAL and not _is_declared_categorical(table, j):
-            converter = _converter(table, j, calendar=levels and j not in given)
-            if converter is not None:
-                converters[j] = converter
+        elif given.get(j) != CATEGORICAL and not table.is_categorical(j):
+            dates = learned_dates(table, j)
+            if table.dtype_kind(j) == "m":
+                converters[j] = Durations()
+            elif dates is not None:
+                converters[j] = dates.fit(table, j, calendar=levels and j not in given)
             elif levels and j not in given and (reason := _identifier_reason(table, j)):
                 identifiers[j] = reason
     _warn_of_identifiers(table, {j: reason for j, reason in identifiers.items() if j not in given})
     return ColumnConversion(table.names, table.types(), converters, identifiers)
-
-
-def _may_convert(table: Table, given: Mapping[int, str]) -> bool:
-    """Whether a column may have to be converted or left out: false at once for a matrix of numbers."""
-    is_matrix = not isinstance(table.content, tuple) and table.content.dtype.kind in "fiub"
-    return not is_matrix or IDENTIFIER in given.values()
-
-
-def _is_declared_categorical(table: Table, j: int) -> bool:
-    """Whether the column is of a categorical type of a data-frame library."""
-    return isinstance(table.origin, FromFrame) and table.origin.categorical[j]
-
-
-def _converter(table: Table, j: int, *, calendar: bool) -> Converter | None:
-    """How a column is converted; None for numbers, booleans and text."""
-    if table.dtype_kind(j) == "m":
-        return Durations()
-    found = learned_dates(table, j)
-    return None if found is None else found.fit(table, j, calendar=calendar)
 
 
 def _identifier_reason(table: Table, j: int) -> str:

@@ -6,7 +6,7 @@ import datetime
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -14,8 +14,7 @@ import numpy as np
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require
-from calibayes.tables.distinct import distinct_values
-from calibayes.tables.table import Table, is_missing
+from calibayes.tables.table import Table, distinct_values, is_missing
 
 DATE, DURATION = np.dtype("M8[us]"), np.dtype("m8[us]")
 """The types of columns of dates (with a time zone: in UTC) and of durations."""
@@ -43,19 +42,9 @@ def days_of(dates: Array) -> Array:
     return _in_units(dates, DAY)
 
 
-def seconds_of(durations: Array) -> Array:
-    """Seconds, NaN where missing."""
-    return _in_units(durations, SECOND)
-
-
 def dates_of(days: Array) -> Array:
     """Dates from days since 1970-01-01, to the microsecond; NaT where missing."""
     return _from_units(days, DAY, DATE)
-
-
-def durations_of(seconds: Array) -> Array:
-    """Durations from seconds."""
-    return _from_units(seconds, SECOND, DURATION)
 
 
 def _in_units(times: Array, unit: float) -> Array:
@@ -69,22 +58,10 @@ def _from_units(numbers: Array, unit: float, dtype: np.dtype[np.generic]) -> Arr
     return times
 
 
-def _months(dates: Array) -> Array:
-    return np.asarray(dates.astype("M8[M]").astype(np.int64) % 12)
-
-
-def _weekdays(dates: Array) -> Array:
-    return np.asarray((dates.astype("M8[D]").astype(np.int64) + FIRST_WEEKDAY) % 7)
-
-
-def _hours(dates: Array) -> Array:
-    return np.asarray(dates.astype("M8[h]").astype(np.int64) % 24)
-
-
 CALENDAR: Mapping[str, tuple[Callable[[Array], Array], tuple[str, ...]]] = {
-    "month": (_months, MONTHS),
-    "weekday": (_weekdays, WEEKDAYS),
-    "hour": (_hours, HOURS),
+    "month": (lambda dates: dates.astype("M8[M]").astype(np.int64) % 12, MONTHS),
+    "weekday": (lambda dates: (dates.astype("M8[D]").astype(np.int64) + FIRST_WEEKDAY) % 7, WEEKDAYS),
+    "hour": (lambda dates: dates.astype("M8[h]").astype(np.int64) % 24, HOURS),
 }
 """Part of the calendar -> position of the level of each date, and the levels."""
 
@@ -322,36 +299,9 @@ class ColumnWarning(UserWarning):
     """
 
 
-class Converter(Protocol):
-    """How a column becomes numbers and levels."""
-
-    @property
-    def parts(self) -> Sequence[str]:
-        """Parts of the calendar that become columns of levels."""
-
-    @property
-    def remark(self) -> str:
-        """What was recognized, for a schema."""
-
-    def read(self, table: Table, j: int) -> Array:
-        """The column as dates or durations. Raises ValueError if it holds none."""
-
-    def numbers(self, column: Array) -> Array:
-        """Dates or durations as numbers."""
-
-    def levels(self, column: Array, part: str) -> Array:
-        """Dates as levels of a part of the calendar."""
-
-    def restored(self, numbers: Array) -> Array:
-        """Numbers as dates or durations."""
-
-    def as_read(self, column: Array, *, as_text: bool = True) -> Array:
-        """Dates or durations as the training column had them: with a time zone, or as text unless not ``as_text``."""
-
-
 @dataclass(frozen=True)
 class Durations:
-    """Durations as seconds."""
+    """Durations as seconds; the methods are those of `Dates`."""
 
     parts: ClassVar[tuple[str, ...]] = ()
     remark: ClassVar[str] = "durations, in seconds"
@@ -364,13 +314,13 @@ class Durations:
         return np.full(table.n, np.timedelta64("NaT", "us"), dtype=DURATION)
 
     def numbers(self, column: Array) -> Array:
-        return seconds_of(column)
+        return _in_units(column, SECOND)
 
     def levels(self, column: Array, part: str) -> Array:
         raise ValueError("durations have no levels of the calendar")
 
     def restored(self, numbers: Array) -> Array:
-        return durations_of(numbers)
+        return _from_units(numbers, SECOND, DURATION)
 
     def as_read(self, column: Array, *, as_text: bool = True) -> Array:
         return column
@@ -399,6 +349,7 @@ class Dates:
 
     @property
     def remark(self) -> str:
+        """What was recognized, for a schema."""
         source = "dates" if self.form is None else f"text read as dates ({self.form.name})"
         return f"{source}, in days"
 
@@ -422,6 +373,7 @@ class Dates:
         )
 
     def read(self, table: Table, j: int) -> Array:
+        """The column as dates. Raises ValueError if it holds none."""
         if table.dtype_kind(j) in "OUS":
             return self._read_text(table, j)
         if table.dtype_kind(j) != "M":
@@ -461,21 +413,29 @@ class Dates:
             )
 
     def numbers(self, column: Array) -> Array:
+        """Dates as numbers."""
         return days_of(column)
 
     def levels(self, column: Array, part: str) -> Array:
+        """Dates as levels of a part of the calendar."""
         return calendar_levels(local_dates(column, self.zone), part)
 
     def restored(self, numbers: Array) -> Array:
+        """Numbers as dates."""
         return dates_of(np.rint(numbers) if self.are_days else numbers)
 
     def as_read(self, column: Array, *, as_text: bool = True) -> Array:
+        """Dates as the training column had them: with a time zone, or as text unless not ``as_text``."""
         if self.form is not None and as_text:
             return _each_known(self.form.write, column)
         if self.zone is None:
             return column
         zone = time_zone(self.zone)
         return _each_known(lambda date: date.replace(tzinfo=datetime.UTC).astimezone(zone), column)
+
+
+Converter: TypeAlias = Dates | Durations
+"""How a column becomes numbers and levels."""
 
 
 def learned_dates(table: Table, j: int) -> Dates | None:

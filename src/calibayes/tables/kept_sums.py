@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_finite
 from calibayes.tables import summary as limits
 from calibayes.tables.summary import ColumnSummary, Moments, Sample, TableSummary, values_summary
-from calibayes.tables.summary_sums import DistinctSums, typed_values
+from calibayes.tables.summary_sums import DistinctSums
 from calibayes.tables.table import Table
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,10 @@ class KeptSums:
         if exceeding := self.exceeding or other.exceeding:
             return replace(total, columns={}, exceeding=exceeding)
         columns = {key: sums.plus(other.columns[key], names[int(key)]) for key, sums in self.columns.items()}
-        return _limited(replace(total, columns=columns), names)
+        for key, column in columns.items():
+            if len(column.values) > limits.MOST_DISTINCT and column.values.dtype.kind in "fiu":
+                return replace(total, columns={}, exceeding=names[int(key)])
+        return replace(total, columns=columns)
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -67,26 +68,13 @@ def kept_sums(summary: TableSummary, indices: Sequence[int], k: int) -> KeptSums
     return replace(nothing, columns=columns)
 
 
-def _limited(sums: KeptSums, names: Sequence[str]) -> KeptSums:
-    """The sums, or none if a column has too many distinct numbers."""
-    for key, column in sums.columns.items():
-        if len(column.values) > limits.MOST_DISTINCT and column.values.dtype.kind in "fiu":
-            return replace(sums, columns={}, exceeding=names[int(key)])
-    return sums
-
-
 def values_table(sums: KeptSums, names: tuple[str, ...]) -> Table:
     """A table with the distinct values of each column, the last one repeated to equal lengths; other columns are 0."""
     size = max((len(column.values) for column in sums.columns.values()), default=0)
-    columns = [
-        _padded(sums.columns[str(j)].values, size) if str(j) in sums.columns else np.zeros(size)
-        for j in range(len(names))
-    ]
+    columns: list[Array] = [np.zeros(size)] * len(names)
+    for key, column in sums.columns.items():
+        columns[int(key)] = column.values[np.minimum(np.arange(size), len(column.values) - 1)]
     return Table(names, tuple(columns))
-
-
-def _padded(values: Array, size: int) -> Array:
-    return values[np.minimum(np.arange(size), len(values) - 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,11 +104,11 @@ class KeptSummary(TableSummary):
     def types(self) -> tuple[np.dtype[Any], ...]:
         return self.column_types
 
+    def stored_type(self, j: int) -> np.dtype[Any]:
+        return self.column_types[j]
+
     def dtype_kind(self, j: int) -> str:
         return self.column_types[j].kind
-
-    def is_numeric(self, j: int) -> bool:
-        return self.dtype_kind(j) in "fiu"
 
     def column(self, j: int) -> ColumnSummary:
         sums = self._sums(j)
@@ -132,28 +120,14 @@ class KeptSummary(TableSummary):
     def missing_weight(self, j: int) -> float:
         return self.total_weight - float(self._sums(j).weights.sum())
 
-    def levels(self, indices: Sequence[int], *, weights_needed: bool) -> list[tuple[Array, Array]]:
-        self.refuse_all_missing(indices)
-        columns = [(j, self.column(j)) for j in indices]
-        return [
-            (typed_values(column, self.column_types[j], self.names[j]), column.weight)
-            for j, column in columns
-        ]
-
     def moments(self, indices: Sequence[int]) -> Moments:
         self._refuse("moments")
 
     def check_numbers(self, indices: Sequence[int]) -> None:
         self._refuse("rows")
 
-    def contents(self, j: int) -> Array:
-        return self.column(j).low
-
     def encoded(self, encoder: Any) -> Any:
         self._refuse("rows")
-
-    def cached(self, key: Any, compute: Callable[[], Result]) -> Result:
-        return compute()
 
     def _sums(self, j: int) -> DistinctSums:
         return self.sums.columns[str(j)]

@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels import moments
+from calibayes.kernels import moments, ordered_cells
 from calibayes.kernels.cut_points import distinct_sample
 from calibayes.kernels.dispatch import map_row_ranges
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.kernels.level_counts import codes_and_maxima, offsets, weighted_counts
-from calibayes.kernels.ordered_cells import (
-    CellCounts,
-    CellTree,
-    cell_counts,
-    cell_weights,
-    distinct_positions,
-    ordered_bits,
-    root_tree,
+from calibayes.tables import summary as summaries
+from calibayes.tables.table import (
+    LARGEST,
+    LARGEST_COUNTED,
+    Table,
+    distinct_values,
+    integer_matrix,
+    numeric_matrix,
+    refuse_all_missing,
 )
-from calibayes.tables import summary as column
-from calibayes.tables.distinct import LARGEST_COUNTED, distinct_values
-from calibayes.tables.summary import (
-    ColumnSummary,
-    Moments,
-    Sample,
-    TableSummary,
-    cells_summary,
-    sample_of,
-    sample_positions,
-    summable,
-    values_summary,
-)
-from calibayes.tables.table import LARGEST, Table, numeric_columns, numeric_matrix, refuse_all_missing
 
 # -- Points near most rows, about which moments are summed ---------------------------------------------------
 
@@ -84,13 +71,6 @@ def level_weights(
     """
     of_integers = _of_integers(table, indices, weight if weights_needed else None)
     return of_integers or _of_any_values(table, indices, weight)
-
-
-def integer_matrix(table: Table, indices: Sequence[int]) -> Array | None:
-    """The columns as one integer array (n, d), or None if the table is not stored as one."""
-    if isinstance(table.content, tuple) or is_sparse(table.content) or table.content.dtype.kind not in "iu":
-        return None
-    return table.matrix(indices)
 
 
 def _of_integers(
@@ -146,20 +126,20 @@ PASSES = 4
 """Largest number of passes over the rows: the first counts the cells of the root, each further one divides heavy cells."""
 
 
-def refined(tree: CellTree, counts: CellCounts) -> CellTree | None:
+def refined(tree: ordered_cells.CellTree, counts: ordered_cells.CellCounts) -> ordered_cells.CellTree | None:
     """The tree whose heavy cells are divided, from their rows, smallest and largest numbers; None if no cell is heavy."""
     total = int(counts.rows.sum())
     heavy = (counts.rows * MOST_SHARE > total) & (counts.low < counts.high)
     if not heavy.any():
         return None
-    base = ordered_bits(counts.low[heavy])
-    span = ordered_bits(counts.high[heavy]) - base
+    base = ordered_cells.ordered_bits(counts.low[heavy])
+    span = ordered_cells.ordered_bits(counts.high[heavy]) - base
     parts = -(-PARTS * MOST_SHARE * counts.rows[heavy] // total)
     shift = np.maximum(_bit_length(span) - _bit_length(parts - 1), 0)
     sizes = (span >> shift.astype(np.uint64)).astype(np.int64) + 1
     child = np.append(tree.child, np.full(sizes.sum(), -1, dtype=np.int32))
     child[counts.entries[heavy]] = np.arange(len(tree.base), len(tree.base) + len(base))
-    return CellTree(
+    return ordered_cells.CellTree(
         np.append(tree.base, base),
         np.append(tree.shift, shift),
         np.append(tree.first, tree.first[-1] + np.cumsum(sizes)),
@@ -175,44 +155,39 @@ def _bit_length(numbers: Array) -> Array:
     return np.asarray(np.where(high > 0, 32 + lengths[0], lengths[1]).astype(np.int64))
 
 
-def divided(x: Array, weight: Array) -> tuple[CellTree, CellCounts]:
+def divided(x: Array, weight: Array) -> tuple[ordered_cells.CellTree, ordered_cells.CellCounts]:
     """The cells of numbers in memory, (n,), with row weights, and the tree that tells them apart."""
-    tree = root_tree()
+    tree = ordered_cells.root_tree()
     for _ in range(PASSES - 1):
-        counts = cell_counts(x, weight, tree)
+        counts = ordered_cells.cell_counts(x, weight, tree)
         further = refined(tree, counts)
         if further is None:
             return tree, counts
         tree = further
-    return tree, cell_counts(x, weight, tree)
+    return tree, ordered_cells.cell_counts(x, weight, tree)
 
 
 # -- The summary of a table in memory: columns are summarized when an encoder asks for them ------------------
-
-Result = TypeVar("Result")
 
 KEPT_ROWS = 2**14
 """Rows of a table up to which the positions of values among the distinct ones are kept, not found again."""
 
 
-def summary_of(table: Table, weight: Array, codes: Array | None = None) -> TableSummary:
+def summary_of(table: Table, weight: Array, codes: Array | None = None) -> summaries.TableSummary:
     """The summary of a table in memory; models that are fitted to one table with a cache share it."""
-    summary = table.cached("summary", weight, lambda: InMemory(table, weight, codes))
-    return summary if summary.codes is codes else InMemory(table, weight, codes)
+    summary = table.cached("summary", weight, lambda: MemorySummary(table, weight, codes))
+    return summary if summary.codes is codes else MemorySummary(table, weight, codes)
 
 
 @dataclass(frozen=True, eq=False)
-class InMemory(TableSummary):
+class MemorySummary(summaries.TableSummary):
     """The summary of a table in memory; ``head`` is the table itself."""
 
-    stored: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """Results of `cached`."""
-
     @cached_property
-    def sample(self) -> Sample:
-        return sample_of(self.head, self.weight, self.codes)
+    def sample(self) -> summaries.Sample:
+        return summaries.sample_of(self.head, self.weight, self.codes)
 
-    def column(self, j: int) -> ColumnSummary:
+    def column(self, j: int) -> summaries.ColumnSummary:
         return self.cached(("column", j), lambda: self._summary(j))
 
     def missing_rows(self, j: int) -> int:
@@ -224,13 +199,13 @@ class InMemory(TableSummary):
     def levels(self, indices: Sequence[int], *, weights_needed: bool) -> list[tuple[Array, Array]]:
         return level_weights(self.head, indices, self._weights, weights_needed=weights_needed)
 
-    def moments(self, indices: Sequence[int]) -> Moments:
-        columns, has_missing = numeric_columns(self.head, indices)
-        if has_missing:
+    def moments(self, indices: Sequence[int]) -> summaries.Moments:
+        columns = numeric_matrix(self.head, indices)
+        if np.isnan(self.head.value_range(columns)[0]):
             refuse_all_missing(self.head, indices, np.isnan(columns))
-            return Moments(self._centers(columns), np.nanvar(columns, axis=0, dtype=np.float64))
+            return summaries.Moments(self._centers(columns), np.nanvar(columns, axis=0, dtype=np.float64))
         center = self._centers(columns)
-        return Moments(center, moments.variances(columns, center))
+        return summaries.Moments(center, moments.variances(columns, center))
 
     def check_numbers(self, indices: Sequence[int]) -> None:
         columns = numeric_matrix(self.head, indices, booleans=True)
@@ -243,13 +218,8 @@ class InMemory(TableSummary):
     def encoded(self, encoder: Any) -> Any:
         return encoder.encode(self.head)
 
-    def cached(self, key: Any, compute: Callable[[], Result]) -> Result:
-        if key not in self.stored:
-            self.stored[key] = compute()
-        return self.stored[key]
-
     def _centers(self, columns: Array) -> Array:
-        chosen = sample_positions(self.n)
+        chosen = summaries.sample_positions(self.n)
         rows = columns[center_rows(self.n) if chosen is None else chosen[center_rows(len(chosen))]]
         return column_centers(rows, lambda places: np.nanmean(columns[:, places], axis=0, dtype=np.float64))
 
@@ -271,15 +241,15 @@ class InMemory(TableSummary):
             numeric_matrix(self.head, [j])  # raises ValueError
         return numbers
 
-    def _summary(self, j: int) -> ColumnSummary:
+    def _summary(self, j: int) -> summaries.ColumnSummary:
         if not self.is_numeric(j):
             values, positions = distinct_values(self.head, j)
             return self._exact(j, values, positions[self._known(j)])
         numbers = self._known_numbers(j)
-        found = distinct_positions(numbers, column.MOST_DISTINCT)
+        found = ordered_cells.distinct_positions(numbers, summaries.MOST_DISTINCT)
         return self._divided(j, numbers) if found is None else self._exact(j, *found)
 
-    def _exact(self, j: int, values: Array, positions: Array) -> ColumnSummary:
+    def _exact(self, j: int, values: Array, positions: Array) -> summaries.ColumnSummary:
         """The summary of a column with a cell for each distinct value."""
         rows, size = np.bincount(positions, minlength=len(values)), len(values)
         weights = (
@@ -288,7 +258,7 @@ class InMemory(TableSummary):
             else np.bincount(positions, self._weights[self._known(j)], size)
         )
         kept = positions if self.n <= KEPT_ROWS else None
-        return values_summary(values, rows, weights, lambda: self._class_weights(j, size, kept))
+        return summaries.values_summary(values, rows, weights, lambda: self._class_weights(j, size, kept))
 
     def _class_weights(self, j: int, size: int, positions: Array | None) -> Array:
         """Weights by class of a column with a cell for each of its distinct values, (cells, k + 1)."""
@@ -301,19 +271,23 @@ class InMemory(TableSummary):
         """Positions of the known values of column j among its distinct ones, of which there are ``size``."""
         if not self.is_numeric(j):
             return distinct_values(self.head, j)[1][self._known(j)]
-        found = distinct_positions(self._known_numbers(j), size)
+        found = ordered_cells.distinct_positions(self._known_numbers(j), size)
         return np.zeros(0, dtype=np.int64) if found is None else found[1]
 
-    def _divided(self, j: int, numbers: Array) -> ColumnSummary:
+    def _divided(self, j: int, numbers: Array) -> summaries.ColumnSummary:
         """The summary of a column with very many distinct numbers."""
         weight = self._weights[self._known(j)]
         tree, counts = divided(numbers, weight)
 
         def count_classes() -> Array:
             labels = self._labels[self._known(j)]
-            return cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)[counts.entries]
+            return ordered_cells.cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)[
+                counts.entries
+            ]
 
-        return cells_summary(counts, distinct_sample(numbers, column.MOST_SAMPLED), count_classes)
+        return summaries.cells_summary(
+            counts, distinct_sample(numbers, summaries.MOST_SAMPLED), count_classes
+        )
 
     @cached_property
     def _is_complete(self) -> bool:
@@ -332,7 +306,7 @@ class InMemory(TableSummary):
     @cached_property
     def _weights(self) -> Array:
         """Weights whose sums are the same in any order."""
-        return summable(self.weight)
+        return summaries.summable(self.weight)
 
     @cached_property
     def _labels(self) -> Array:

@@ -1,16 +1,16 @@
-"""Read arrays, data frames, CSV and Parquet files as tables."""
+"""Read arrays, data frames and columns of Arrow as tables."""
 
 from __future__ import annotations
 
 import datetime
+import importlib
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -18,12 +18,72 @@ from scipy.sparse import csr_array
 
 from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels.event_counts import is_sparse
-from calibayes.tables.arrow_text import coded_text, holds_text
-from calibayes.tables.csv_file import markers, read_csv
 from calibayes.tables.dates import DATE, DURATION
 from calibayes.tables.kinds import dask_kind
 from calibayes.tables.origin import origin_of
-from calibayes.tables.table import CodedColumn, Table, missing_objects
+from calibayes.tables.table import CodedColumn, Table, coded_columns, missing_objects, sorted_codes
+
+# -- pyarrow, which is optional and imported when it is needed -----------------------------------------------
+
+
+def pyarrow() -> Any:
+    """The package pyarrow. Raises ImportError that says how to install it."""
+    return module_of_pyarrow("")
+
+
+@cache
+def module_of_pyarrow(name: str) -> Any:
+    """A module of pyarrow, such as "dataset"; the package itself for an empty name."""
+    try:
+        return importlib.import_module(f"pyarrow.{name}" if name else "pyarrow")
+    except ImportError as error:
+        raise ImportError(
+            "reading files and Arrow streams chunk by chunk needs pyarrow: pip install 'calibayes[parquet]'"
+        ) from error
+
+
+# -- Columns of text of Arrow as distinct values and codes, without a Python object per row ------------------
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type of Arrow is one of strings."""
+    types = pyarrow().types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or (hasattr(types, "is_string_view") and types.is_string_view(kind))
+    )
+
+
+def holds_text(kind: Any) -> bool:
+    """Whether the values of a type of Arrow are strings, written out or as positions in a dictionary."""
+    return is_text(kind.value_type if pyarrow().types.is_dictionary(kind) else kind)
+
+
+def one_array(column: Any) -> Any:
+    """A chunked array as one array."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def coded_text(column: Any) -> CodedColumn:
+    """An array, or a chunked array, of text as sorted distinct values and codes."""
+    pa = pyarrow()
+    column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    if not pa.types.is_dictionary(column.type):
+        is_view = not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+        column = (column.cast(pa.large_string()) if is_view else column).dictionary_encode()
+    encoded = one_array(column.unify_dictionaries() if column.num_chunks > 1 else column)
+    size = len(encoded.dictionary)
+    indices = encoded.indices
+    if indices.null_count:
+        indices = (indices if indices.type.bit_width > 16 else indices.cast(pa.int64())).fill_null(size)
+    places = indices.to_numpy(zero_copy_only=False)
+    used = np.flatnonzero(np.bincount(places, minlength=size + 1)[:size])
+    values, codes = sorted_codes(encoded.dictionary.take(pa.array(used)).to_pylist())
+    new_codes = np.full(size + 1, len(values))
+    new_codes[used] = codes
+    return CodedColumn(values, new_codes[places])
+
 
 # -- Cells that are Python objects: decimals, dates, durations, times of day, periods and intervals as typed arrays
 
@@ -45,9 +105,14 @@ def typed_objects(column: Array, missing: Array, name: str) -> Array:
     if _are(types, NUMBERS) and bool not in types:
         return _filled(np.array([float(value) for value in known]), missing, np.nan)
     if _are(types, DATES):
-        _refuse_mixed_zones(known, name)
-        dates = np.array([_in_utc(value) for value in known], dtype=DATE)
-        return _filled(dates, missing, np.datetime64("NaT", "us"))
+        has_zone = [getattr(value, "tzinfo", None) is not None for value in known]
+        if len(set(has_zone)) > 1:
+            raise ValueError(
+                f"column {name!r} mixes dates with and without a time zone: give all of them one, or none"
+            )
+        if any(has_zone):
+            known = [value.astimezone(datetime.UTC).replace(tzinfo=None) for value in known]
+        return _filled(np.array(known, dtype=DATE), missing, np.datetime64("NaT", "us"))
     if _are(types, DURATIONS):
         return _filled(np.array(known, dtype=DURATION), missing, np.timedelta64("NaT", "us"))
     return column
@@ -71,7 +136,7 @@ def _filled(known: Array, missing: Array, gap: Any) -> Array:
 
 
 def _plain(value: Any) -> Any:
-    """A period as a date, a time as hours, an interval as its midpoint; anything else unchanged.
+    """A period as a date, a time as hours, an interval as its midpoint or its finite end; anything else unchanged.
 
     Periods and intervals are those of pandas, which need not be installed: they are recognized by name.
     """
@@ -79,34 +144,16 @@ def _plain(value: Any) -> Any:
     if kind == "Period" and hasattr(value, "to_timestamp"):
         return value.to_timestamp()
     if kind == "Interval" and hasattr(value, "left"):
-        return _midpoint(value.left, value.right)
+        ends = [end for end in (value.left, value.right) if not _is_infinite(end)]
+        return ends[0] + (ends[-1] - ends[0]) / 2 if ends else math.nan
     if isinstance(value, datetime.time):
-        return _hours(value)
+        seconds = 3600 * value.hour + 60 * value.minute + value.second
+        return (seconds * 10**6 + value.microsecond) / HOUR
     return value
 
 
-def _midpoint(left: Any, right: Any) -> Any:
-    """The midpoint of an interval, or its finite end if the other one is infinite."""
-    ends = [end for end in (left, right) if not (isinstance(end, float | np.floating) and math.isinf(end))]
-    return ends[0] + (ends[-1] - ends[0]) / 2 if ends else math.nan
-
-
-def _hours(time: datetime.time) -> float:
-    seconds = 3600 * time.hour + 60 * time.minute + time.second
-    return (seconds * 10**6 + time.microsecond) / HOUR
-
-
-def _in_utc(value: Any) -> Any:
-    if getattr(value, "tzinfo", None) is None:
-        return value
-    return value.astimezone(datetime.UTC).replace(tzinfo=None)
-
-
-def _refuse_mixed_zones(values: list[Any], name: str) -> None:
-    if len({getattr(value, "tzinfo", None) is None for value in values}) > 1:
-        raise ValueError(
-            f"column {name!r} mixes dates with and without a time zone: give all of them one, or none"
-        )
+def _is_infinite(end: Any) -> bool:
+    return isinstance(end, float | np.floating) and math.isinf(end)
 
 
 # -- Read arrays, data frames, CSV and Parquet files as tables -----------------------------------------------
@@ -184,8 +231,7 @@ def read_frame(frame: Any) -> Table:
     types = tuple(column.dtype for column in columns)
     content = _stacked_if_numeric(columns)
     zones = _zones(columns, lambda j: _series_zone(wrapped[wrapped.columns[j]]))
-    coded = {j: (c.values, c.codes) for j, c in enumerate(columns) if isinstance(c, CodedColumn)}
-    names = refuse_duplicate_names(names)
+    names, coded = refuse_duplicate_names(names), coded_columns(columns)
     return Table(names, content, types, origin_of(wrapped), distinct_cache=coded, zones=zones)
 
 
@@ -304,32 +350,3 @@ def _refuse_unsupported(types: set[type], name: str) -> None:
         raise ValueError(
             f"column {name!r} mixes values of types {', '.join(sorted(kind.__name__ for kind in types))}"
         )
-
-
-class TableFile(NamedTuple):
-    """The table of a file, and notes on how it was read."""
-
-    table: Table
-    notes: tuple[str, ...] = ()
-
-
-def read_file(path: Path, missing_values: Iterable[str] | None = None) -> TableFile:
-    """A table from a Parquet file (.parquet, .pq), else from a CSV file with a header, gzipped if it ends in .gz.
-
-    ``missing_values`` are the cells of a CSV file that are missing values (`tables.csv_file.markers`).
-    """
-    markers(missing_values)
-    if not path.exists():
-        raise ValueError(f"there is no file {path}")
-    if path.suffix in (".parquet", ".pq"):
-        return TableFile(_read_parquet(path))
-    names, columns, notes = read_csv(path, missing_values)
-    return TableFile(Table(refuse_duplicate_names(names), columns), notes)
-
-
-def _read_parquet(path: Path) -> Table:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise ValueError("reading Parquet files needs pyarrow: pip install 'calibayes[parquet]'") from error
-    return read_frame(parquet.read_table(path))

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.tables.distinct import distinct_values
-from calibayes.tables.table import Table
+from calibayes.tables.table import Table, distinct_values
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 SHIFT = np.uint64(29)

@@ -59,7 +59,8 @@ class ArraySource:
         sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
         least = max(FEWEST_ROWS, int(BYTES_PER_SUM * sums // row))
         blocks = min(-(-self.n * row // BYTES_PER_BLOCK), self.n // least)
-        return max(-(-self.n // _rounded_down(max(int(blocks), 1))), 1)
+        whole = max(int(blocks), 1)
+        return max(-(-self.n // (whole // BLOCK_MULTIPLE * BLOCK_MULTIPLE or whole)), 1)
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         """The given rows as a block; ``first`` is the number of its first row in the table."""
@@ -94,12 +95,7 @@ def _same(block: Block) -> Block:
     return block
 
 
-def _rounded_down(blocks: int) -> int:
-    """A number of blocks, rounded down to a multiple of BLOCK_MULTIPLE if it is not less than that."""
-    return blocks // BLOCK_MULTIPLE * BLOCK_MULTIPLE or blocks
-
-
-def _select_rows(x: AnyArray, rows: slice | Array) -> AnyArray:
+def _select_rows(x: Array, rows: slice | Array) -> Array:
     """The given rows of a matrix; consecutive rows of a CSR matrix share its memory."""
     if not is_sparse(x) or not isinstance(rows, slice) or rows.step not in (None, 1) or x.format != "csr":
         return x[rows]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,10 @@ from calibayes.kernels.moments import weight_of_one
 from calibayes.kernels.ordered_cells import CellCounts
 from calibayes.tables.origin import Origin
 from calibayes.tables.row_hashes import mixed
-from calibayes.tables.table import Conversion, Table, refuse_other_kind
+from calibayes.tables.table import LARGEST_COUNTED, Table, refuse_other_kind
+
+if TYPE_CHECKING:
+    from calibayes.tables.conversion import ColumnConversion
 
 # -- How many distinct numbers the cells of a column have, estimated from a sample of the distinct numbers ---
 
@@ -184,7 +187,7 @@ class Moments(NamedTuple):
 class TableSummary(ABC):
     """What encoders learn from: summaries of single columns, a sample of the rows, labels and weights.
 
-    It is made of a table in memory (`InMemory`), or of sums over the blocks of a table (`Streamed`).
+    It is made of a table in memory (`MemorySummary`), or of sums over the blocks of a table (`Streamed`).
     """
 
     head: Table
@@ -193,6 +196,8 @@ class TableSummary(ABC):
     """Weight of each row, (n,)."""
     codes: Array | None
     """Class code of each row, (n,), -1 for a row without a label; None if the classes are not known."""
+    stored: dict[Any, Any] = field(default_factory=dict, repr=False, kw_only=True)
+    """Results of `cached`."""
 
     @property
     @abstractmethod
@@ -211,12 +216,16 @@ class TableSummary(ABC):
     def missing_weight(self, j: int) -> float:
         """Total weight of the rows whose value of column j is missing."""
 
-    @abstractmethod
     def levels(self, indices: Sequence[int], *, weights_needed: bool) -> list[tuple[Array, Array]]:
         """For each column its distinct values, ascending, in the type of the column, and their total weights.
 
         If the weights are not needed, they may be any positive numbers. Raises ValueError if a column is all missing.
         """
+        self.refuse_all_missing(indices)
+        columns = [(j, self.column(j)) for j in indices]
+        return [
+            (typed_values(column, self.stored_type(j), self.names[j]), column.weight) for j, column in columns
+        ]
 
     @abstractmethod
     def moments(self, indices: Sequence[int]) -> Moments:
@@ -226,17 +235,20 @@ class TableSummary(ABC):
     def check_numbers(self, indices: Sequence[int]) -> None:
         """Raises ValueError if a column holds neither numbers nor booleans, or is all missing."""
 
-    @abstractmethod
     def contents(self, j: int) -> Array:
         """Values of column j that show what it contains: all that are distinct, or all."""
+        return self.column(j).low
 
     @abstractmethod
     def encoded(self, encoder: Any) -> Any:
         """All rows, encoded by a fitted encoder."""
 
-    @abstractmethod
     def cached(self, key: Any, compute: Callable[[], Result]) -> Result:
         """``compute()``, or its stored result if it was called before with this key."""
+        if key not in self.stored:
+            self.stored[key] = compute()
+        result: Result = self.stored[key]
+        return result
 
     def numbers(self, j: int) -> ColumnSummary:
         """`column`. Raises ValueError if it does not hold numbers, or is all missing."""
@@ -291,7 +303,7 @@ class TableSummary(ABC):
         return self.head.origin
 
     @property
-    def conversion(self) -> Conversion | None:
+    def conversion(self) -> ColumnConversion | None:
         """How the columns were made from those that were read."""
         return self.head.conversion
 
@@ -299,17 +311,36 @@ class TableSummary(ABC):
         """The type of each column."""
         return self.head.types()
 
+    def stored_type(self, j: int) -> np.dtype[Any]:
+        """The type in which the cells of column j are stored."""
+        kind: np.dtype[Any] = self.head.column(j).dtype
+        return kind
+
     def dtype_kind(self, j: int) -> str:
         """NumPy's one-letter code of the type of column j."""
         return self.head.dtype_kind(j)
 
     def is_numeric(self, j: int) -> bool:
         """Whether column j contains numbers."""
-        return self.head.is_numeric(j)
+        return self.dtype_kind(j) in "fiu"
 
     def is_derived(self, j: int) -> bool:
         """Whether column j was derived from another one."""
         return self.head.is_derived(j)
+
+
+def typed_values(column: ColumnSummary, dtype: np.dtype[Any], name: str) -> Array:
+    """Distinct values of a column in its own type. Raises ValueError if they are too many."""
+    if not column.is_exact:
+        raise ValueError(
+            f"column {name!r} has more than {MOST_DISTINCT} distinct numbers, too many for a level each: "
+            "bin its numbers, or leave it out"
+        )
+    values = column.low
+    if dtype.kind not in "iu" or values.dtype.kind != "f":
+        return values.astype(dtype) if dtype.kind == "f" else values
+    is_small = values[0] >= 0 and values[-1] <= LARGEST_COUNTED
+    return values.astype(np.int64 if is_small else dtype)
 
 
 # -- Row weights whose sums are exact, and therefore the same in any order -----------------------------------

@@ -9,41 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_finite
+from calibayes.kernels import level_counts, ordered_cells
 from calibayes.kernels.cut_points import DistinctSample, distinct_sample
-from calibayes.kernels.level_counts import (
-    CellTotals,
-    LabeledRows,
-    cell_totals,
-    cells_with,
-    code_totals,
-    united_cells,
-)
-from calibayes.kernels.moments import KnownMoments, known_moments
-from calibayes.kernels.ordered_cells import CellCounts, CellTree, cell_numbers, distinct_positions, root_tree
-from calibayes.tables import summary
-from calibayes.tables import summary as column
+from calibayes.kernels.moments import known_moments
+from calibayes.tables import summary as summaries
 from calibayes.tables.conversion import verify_distinct
-from calibayes.tables.distinct import LARGEST_COUNTED, distinct_values
 from calibayes.tables.memory_summary import PASSES, center_rows, column_centers, refined
-from calibayes.tables.summary import (
-    MOST_DISTINCT,
-    ColumnSummary,
-    Moments,
-    Sample,
-    TableSummary,
-    cells_summary,
-    rounded,
-    rounding_unit,
-    values_summary,
+from calibayes.tables.table import (
+    LARGEST,
+    Table,
+    distinct_values,
+    holds_booleans,
+    numeric_matrix,
+    refuse_other_kind,
+    sorted_codes,
 )
-from calibayes.tables.table import LARGEST, Table, holds_booleans, numeric_matrix, refuse_other_kind
 
 # -- Rows and weights of the distinct values of a column, which can be added ---------------------------------
 
@@ -89,22 +75,22 @@ class DistinctSums:
         return DistinctSums(values, rows, weights)
 
 
-def distinct_sums(values: Array, positions: Array, rows: LabeledRows) -> DistinctSums:
+def distinct_sums(values: Array, positions: Array, rows: level_counts.LabeledRows) -> DistinctSums:
     """Sums of rows whose values are at ``positions`` (n,) among the distinct ones, or after them if missing."""
-    totals = code_totals(positions, 0, len(values) + 1, rows)
+    totals = level_counts.code_totals(positions, 0, len(values) + 1, rows)
     return DistinctSums(values, totals.rows[:-1], totals.weights[:-1])
 
 
-def number_sums(numbers: Array, rows: LabeledRows, most: int) -> DistinctSums | None:
+def number_sums(numbers: Array, rows: level_counts.LabeledRows, most: int) -> DistinctSums | None:
     """Sums of the distinct numbers of a column (n,), NaN where missing; None if there are more than ``most``."""
     if numbers.dtype.kind in "iu" and (sums := _integer_sums(numbers, rows, most)) is not None:
         return sums
     missing = np.isnan(numbers)
     if not missing.any():
-        found = distinct_positions(numbers, most)
+        found = ordered_cells.distinct_positions(numbers, most)
         return None if found is None else distinct_sums(*found, rows)
     known = ~missing
-    found = distinct_positions(numbers[known], most)
+    found = ordered_cells.distinct_positions(numbers[known], most)
     if found is None:
         return None
     positions = np.full(len(numbers), len(found[0]))
@@ -112,7 +98,7 @@ def number_sums(numbers: Array, rows: LabeledRows, most: int) -> DistinctSums | 
     return distinct_sums(found[0], positions, rows)
 
 
-def _integer_sums(numbers: Array, rows: LabeledRows, most: int) -> DistinctSums | None:
+def _integer_sums(numbers: Array, rows: level_counts.LabeledRows, most: int) -> DistinctSums | None:
     """Sums of integers, by counting; None if they are too far from each other, or from zero to be float64 numbers."""
     if not len(numbers):
         return None
@@ -120,7 +106,7 @@ def _integer_sums(numbers: Array, rows: LabeledRows, most: int) -> DistinctSums 
     size = last - first + 1
     if size > most or size * rows.columns > CELLS_PER_ROW * len(numbers) or max(-first, last) > 2**53:
         return None
-    totals = code_totals(numbers, first, size, rows)
+    totals = level_counts.code_totals(numbers, first, size, rows)
     present = np.flatnonzero(totals.rows)
     return DistinctSums((first + present).astype(np.float64), totals.rows[present], totals.weights[present])
 
@@ -130,18 +116,13 @@ def _united(left: Array, right: Array, name: str) -> tuple[Array, Array, Array]:
     if left.dtype.kind != "O" and right.dtype.kind != "O":
         values = np.union1d(left, right)
         return values, np.searchsorted(values, left), np.searchsorted(values, right)
-    try:  # two ascending sequences, which are sorted by merging
-        united = sorted(dict.fromkeys(chain(left.tolist(), right.tolist())))
+    both = left.tolist() + right.tolist()  # two ascending sequences, which are sorted by merging
+    try:
+        values, codes = sorted_codes(both)
     except TypeError as error:
-        types = sorted({type(value).__name__ for value in chain(left.tolist(), right.tolist())})
+        types = sorted({type(value).__name__ for value in both})
         raise ValueError(f"column {name!r} mixes values of types {', '.join(types)}") from error
-    place = {value: position for position, value in enumerate(united)}
-    values = np.empty(len(united), dtype=object)
-    values[:] = united
-    ours, theirs = (
-        np.array([place[value] for value in part.tolist()], dtype=np.intp) for part in (left, right)
-    )
-    return values, ours, theirs
+    return values, codes[: len(left)], codes[len(left) :]
 
 
 # -- Rows and weights of cells of the ordered bits of a column's numbers, which can be added -----------------
@@ -151,12 +132,12 @@ def _united(left: Array, right: Array, name: str) -> tuple[Array, Array, Array]:
 class CellSums:
     """The cells of a tree that have rows, and some of the distinct numbers."""
 
-    cells: CellTotals
+    cells: level_counts.CellTotals
     sampled: DistinctSample
     """Some of the distinct numbers; none in the passes after the first, which has them all the same."""
 
     @property
-    def counts(self) -> CellCounts:
+    def counts(self) -> ordered_cells.CellCounts:
         """Rows, smallest and largest number, and total weight of each cell."""
         return self.cells.counts
 
@@ -171,28 +152,46 @@ class CellSums:
         return int(self.cells.totals[:, 0].sum())
 
     def __add__(self, other: CellSums) -> CellSums:
-        return CellSums(united_cells(self.cells, other.cells), _united_cells(self.sampled, other.sampled))
+        return CellSums(
+            level_counts.united_cells(self.cells, other.cells), _united_cells(self.sampled, other.sampled)
+        )
 
 
 NO_SAMPLE = DistinctSample(np.zeros(0), 0)
 
 
-def cell_sums(x: Array, tree: CellTree, rows: LabeledRows, sampled: DistinctSample = NO_SAMPLE) -> CellSums:
+def cell_sums(
+    x: Array,
+    tree: ordered_cells.CellTree,
+    rows: level_counts.LabeledRows,
+    sampled: DistinctSample = NO_SAMPLE,
+) -> CellSums:
     """Sums of the numbers x (n,); missing ones (NaN) are in no cell, rows without a label (-1) in the last column."""
-    return CellSums(cell_totals(x, tree, rows), sampled)
+    return CellSums(level_counts.cell_totals(x, tree, rows), sampled)
 
 
 def in_root_cells(distinct: DistinctSums) -> CellSums:
     """The sums of distinct numbers in the cells of the root."""
     if not len(distinct.values):
         empty = np.zeros(0, dtype=np.int64)
-        return CellSums(cells_with(CellCounts(empty, empty, *np.zeros((3, 0))), distinct.weights), NO_SAMPLE)
-    entries, first = np.unique(cell_numbers(distinct.values, root_tree()), return_index=True)
+        return CellSums(
+            level_counts.cells_with(
+                ordered_cells.CellCounts(empty, empty, *np.zeros((3, 0))), distinct.weights
+            ),
+            NO_SAMPLE,
+        )
+    entries, first = np.unique(
+        ordered_cells.cell_numbers(distinct.values, ordered_cells.root_tree()), return_index=True
+    )
     last = np.append(first[1:], len(distinct.values)) - 1
     rows = np.add.reduceat(distinct.rows, first)
     weights = np.add.reduceat(distinct.weights, first, axis=0)
-    counts = CellCounts(entries, rows, distinct.values[first], distinct.values[last], weights.sum(axis=1))
-    return CellSums(cells_with(counts, weights), distinct_sample(distinct.values, summary.MOST_SAMPLED))
+    counts = ordered_cells.CellCounts(
+        entries, rows, distinct.values[first], distinct.values[last], weights.sum(axis=1)
+    )
+    return CellSums(
+        level_counts.cells_with(counts, weights), distinct_sample(distinct.values, summaries.MOST_SAMPLED)
+    )
 
 
 def _united_cells(left: DistinctSample, right: DistinctSample) -> DistinctSample:
@@ -200,7 +199,7 @@ def _united_cells(left: DistinctSample, right: DistinctSample) -> DistinctSample
     if not len(left.values) and left.zeros <= right.zeros:
         return right
     together = np.concatenate([left.values, right.values])
-    return distinct_sample(together, summary.MOST_SAMPLED, max(left.zeros, right.zeros))
+    return distinct_sample(together, summaries.MOST_SAMPLED, max(left.zeros, right.zeros))
 
 
 # -- Which columns have too many distinct numbers, as far as a process has seen ------------------------------
@@ -237,9 +236,9 @@ class SeenNumbers:
             return
         if numbers is None:
             self._columns()[j] = 0
-        elif len(before) + len(numbers) > summary.MOST_DISTINCT:
+        elif len(before) + len(numbers) > summaries.MOST_DISTINCT:
             together = np.union1d(before, numbers)
-            self._columns()[j] = together if len(together) <= summary.MOST_DISTINCT else 0
+            self._columns()[j] = together if len(together) <= summaries.MOST_DISTINCT else 0
         elif len(numbers) > len(before):
             self._columns()[j] = numbers
 
@@ -250,7 +249,7 @@ class SeenNumbers:
         """
         before = self._columns().get(j)
         zeros = before if isinstance(before, int) else 0
-        sampled = distinct_sample(numbers, summary.MOST_SAMPLED, zeros)
+        sampled = distinct_sample(numbers, summaries.MOST_SAMPLED, zeros)
         self._columns()[j] = max(zeros, sampled.zeros)
         return sampled
 
@@ -269,7 +268,7 @@ PIVOT_STEP = 64
 
 @dataclass(frozen=True)
 class MomentSums:
-    """Moments of the known numbers of a column, each row counted once."""
+    """summaries.Moments of the known numbers of a column, each row counted once."""
 
     count: int
     pivot: float
@@ -311,13 +310,8 @@ def pivot_of(numbers: Array) -> float:
         return float(some.mean()) if len(some) else 0.0
 
 
-def moment_sums(count: int, moments: KnownMoments, pivot: float) -> MomentSums:
-    """Moments of so many known numbers, from sums around a pivot."""
-    return _around(count, pivot, moments.total, moments.squares)
-
-
 def repeated_moments(values: Array, rows: Array) -> MomentSums:
-    """Moments of numbers, (v,), each of which occurs in so many rows, (v,)."""
+    """summaries.Moments of numbers, (v,), each of which occurs in so many rows, (v,)."""
     count = int(rows.sum())
     pivot = float(values @ rows) / max(count, 1)
     differences = values - pivot
@@ -325,7 +319,7 @@ def repeated_moments(values: Array, rows: Array) -> MomentSums:
 
 
 def _around(count: int, pivot: float, total: float, squares: float) -> MomentSums:
-    """Moments from the sums of differences from a pivot and of their squares."""
+    """summaries.Moments from the sums of differences from a pivot and of their squares."""
     if not count:
         return MomentSums(0, 0.0, 0.0, 0.0)
     offset = total / count
@@ -343,12 +337,12 @@ def _around(count: int, pivot: float, total: float, squares: float) -> MomentSum
 class SurveyPlan:
     """What a pass over the rows counts."""
 
-    trees: Mapping[int, CellTree | None]
+    trees: Mapping[int, ordered_cells.CellTree | None]
     """Position of a column -> the cells its numbers are counted in; None: the distinct values, if there are not too many."""
     k: int
     """Number of classes; 0 if weights are not to be counted by class."""
     unit: float
-    """The power of two that weights are rounded to multiples of, so that their sums are exact (see `summable`)."""
+    """The power of two that weights are summaries.rounded to multiples of, so that their sums are exact (see `summable`)."""
     number: int = 1
     """Number of the pass, from 1 on."""
     seen: SeenNumbers = field(default_factory=SeenNumbers)
@@ -381,17 +375,19 @@ class ColumnSums:
         """Number of rows whose value is known."""
         return self.counts.known_rows
 
-    def summary(self) -> ColumnSummary:
+    def summary(self) -> summaries.ColumnSummary:
         """The summary of the column, if these are the sums of all rows."""
         weights = self.counts.weights
         if isinstance(self.counts, DistinctSums):
-            return values_summary(self.counts.values, self.counts.rows, weights.sum(axis=1), lambda: weights)
-        return cells_summary(self.counts.counts, self.counts.sampled, lambda: weights)
+            return summaries.values_summary(
+                self.counts.values, self.counts.rows, weights.sum(axis=1), lambda: weights
+            )
+        return summaries.cells_summary(self.counts.counts, self.counts.sampled, lambda: weights)
 
 
 def first_plan(columns: Sequence[int], k: int, weight: Array) -> SurveyPlan:
     """The plan of the first pass, over the columns at these positions; ``weight`` (n,) are the weights of all rows."""
-    return SurveyPlan(dict.fromkeys(columns), k, rounding_unit(weight))
+    return SurveyPlan(dict.fromkeys(columns), k, summaries.rounding_unit(weight))
 
 
 def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan | None:
@@ -405,7 +401,7 @@ def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan 
     for j, tree in plan.trees.items():
         counts = totals[str(j)].counts
         if isinstance(counts, CellSums):
-            further = refined(root_tree() if tree is None else tree, counts.counts)
+            further = refined(ordered_cells.root_tree() if tree is None else tree, counts.counts)
             if further is not None:
                 trees[j] = further
     return SurveyPlan(trees, plan.k, plan.unit, plan.number + 1, plan.seen) if trees else None
@@ -423,7 +419,7 @@ def column_sums(table: Table, weight: Array, codes: Array | None, plan: SurveyPl
     first count cells only.
     """
     labels = np.full(table.n, -1) if codes is None or not plan.k else codes
-    rows = LabeledRows(labels.astype(np.int32), rounded(weight, plan.unit), plan.k + 1)
+    rows = level_counts.LabeledRows(labels.astype(np.int32), summaries.rounded(weight, plan.unit), plan.k + 1)
     total = float(rows.weight.sum())
     return {
         str(j): _first_sums(table, j, rows, total, plan)
@@ -433,7 +429,9 @@ def column_sums(table: Table, weight: Array, codes: Array | None, plan: SurveyPl
     }
 
 
-def _first_sums(table: Table, j: int, rows: LabeledRows, total: float, plan: SurveyPlan) -> ColumnSums:
+def _first_sums(
+    table: Table, j: int, rows: level_counts.LabeledRows, total: float, plan: SurveyPlan
+) -> ColumnSums:
     """Sums of a column in the first pass; ``total`` is the weight of all rows of the block."""
     counts: DistinctSums | CellSums
     if table.is_numeric(j):
@@ -445,11 +443,11 @@ def _first_sums(table: Table, j: int, rows: LabeledRows, total: float, plan: Sur
 
 
 def _number_sums(
-    table: Table, j: int, rows: LabeledRows, plan: SurveyPlan
+    table: Table, j: int, rows: level_counts.LabeledRows, plan: SurveyPlan
 ) -> tuple[DistinctSums | CellSums, MomentSums]:
     """Counts of distinct numbers if they are not too many, else of cells; and moments."""
     numbers = table.column(j)
-    counts = None if plan.seen.exceeds(j) else number_sums(numbers, rows, column.MOST_DISTINCT)
+    counts = None if plan.seen.exceeds(j) else number_sums(numbers, rows, summaries.MOST_DISTINCT)
     plan.seen.add(j, None if counts is None else counts.values)
     if counts is not None:
         _refuse_large(table, j, counts.values)
@@ -457,8 +455,8 @@ def _number_sums(
     pivot = pivot_of(numbers)
     moments = known_moments(numbers, pivot)
     _refuse_large(table, j, np.array([moments.low, moments.high]))
-    cells = cell_sums(numbers, root_tree(), rows, plan.seen.sample(j, numbers))
-    return cells, moment_sums(cells.known_rows, moments, pivot)
+    cells = cell_sums(numbers, ordered_cells.root_tree(), rows, plan.seen.sample(j, numbers))
+    return cells, _around(cells.known_rows, pivot, moments.total, moments.squares)
 
 
 def _refuse_large(table: Table, j: int, ascending: Array) -> None:
@@ -480,7 +478,7 @@ def _added(
     """The sum of two counts: of distinct values if there are not too many, else of cells."""
     if isinstance(left, DistinctSums) and isinstance(right, DistinctSums):
         both = left.plus(right, name)
-        is_exact = len(both.values) <= column.MOST_DISTINCT or both.values.dtype.kind not in "fiu"
+        is_exact = len(both.values) <= summaries.MOST_DISTINCT or both.values.dtype.kind not in "fiu"
         return both if is_exact else in_root_cells(both)
     in_cells = [part if isinstance(part, CellSums) else in_root_cells(part) for part in (left, right)]
     return in_cells[0] + in_cells[1]
@@ -488,27 +486,23 @@ def _added(
 
 # -- The summary of a table whose rows are not in memory -----------------------------------------------------
 
-Result = TypeVar("Result")
-
 
 @dataclass(frozen=True, eq=False)
-class Streamed(TableSummary):
+class Streamed(summaries.TableSummary):
     """The summary of a table from sums over its blocks; ``head`` is the table of the sample."""
 
-    drawn: Sample
+    drawn: summaries.Sample
     """The sample of the rows."""
     totals: Mapping[str, ColumnSums]
     """Position of a column, as a string -> its sums over all rows."""
     encode: Callable[[Any], Any]
     """Function of a fitted encoder that returns all rows, encoded."""
-    stored: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """Results of `cached`."""
 
     @property
-    def sample(self) -> Sample:
+    def sample(self) -> summaries.Sample:
         return self.drawn
 
-    def column(self, j: int) -> ColumnSummary:
+    def column(self, j: int) -> summaries.ColumnSummary:
         return self.cached(("column", j), self._sums(j).summary)
 
     def missing_rows(self, j: int) -> int:
@@ -517,15 +511,7 @@ class Streamed(TableSummary):
     def missing_weight(self, j: int) -> float:
         return self._sums(j).missing_weight
 
-    def levels(self, indices: Sequence[int], *, weights_needed: bool) -> list[tuple[Array, Array]]:
-        self.refuse_all_missing(indices)
-        columns = [(j, self.column(j)) for j in indices]
-        return [
-            (typed_values(column, self.head.column(j).dtype, self.names[j]), column.weight)
-            for j, column in columns
-        ]
-
-    def moments(self, indices: Sequence[int]) -> Moments:
+    def moments(self, indices: Sequence[int]) -> summaries.Moments:
         refuse_other_kind(self.head, indices, "fiu")
         self.refuse_all_missing(indices)
         sums = [self._sums(j).moments for j in indices]
@@ -533,37 +519,15 @@ class Streamed(TableSummary):
         sample = self.sample.table
         few = sample.rows(np.arange(sample.n)[center_rows(sample.n)])
         center = column_centers(numeric_matrix(few, indices), lambda places: means[places])
-        return Moments(center, np.array([0.0 if part is None else part.variance for part in sums]))
+        return summaries.Moments(center, np.array([0.0 if part is None else part.variance for part in sums]))
 
     def check_numbers(self, indices: Sequence[int]) -> None:
         others = [j for j in indices if not holds_booleans(self.contents(j))]
         refuse_other_kind(self.head, others, "fiub")
         self.refuse_all_missing(indices)
 
-    def contents(self, j: int) -> Array:
-        return self.column(j).low
-
     def encoded(self, encoder: Any) -> Any:
         return self.encode(encoder)
 
-    def cached(self, key: Any, compute: Callable[[], Result]) -> Result:
-        if key not in self.stored:
-            self.stored[key] = compute()
-        return self.stored[key]
-
     def _sums(self, j: int) -> ColumnSums:
         return self.totals[str(j)]
-
-
-def typed_values(column: ColumnSummary, dtype: np.dtype[Any], name: str) -> Array:
-    """Distinct values of a column in its own type. Raises ValueError if they are too many."""
-    if not column.is_exact:
-        raise ValueError(
-            f"column {name!r} has more than {MOST_DISTINCT} distinct numbers, too many for a level each: "
-            "bin its numbers, or leave it out"
-        )
-    values = column.low
-    if dtype.kind not in "iu" or values.dtype.kind != "f":
-        return values.astype(dtype) if dtype.kind == "f" else values
-    is_small = values[0] >= 0 and values[-1] <= LARGEST_COUNTED
-    return values.astype(np.int64 if is_small else dtype)

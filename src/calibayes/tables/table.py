@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
 from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels import moments
 from calibayes.kernels.event_counts import columns_where, is_sparse
-from calibayes.tables.origin import FROM_ARRAY, Origin
+from calibayes.tables.origin import FROM_ARRAY, FromFrame, Origin
+
+if TYPE_CHECKING:
+    from calibayes.tables.conversion import ColumnConversion
 
 # -- A column of objects (text, flags with gaps) as distinct values and codes; its cells are made only if they are needed
 
@@ -70,41 +73,42 @@ def as_array(column: Any) -> Array:
     return column.array() if isinstance(column, CodedColumn) else column
 
 
+def sorted_codes(cells: Iterable[Any]) -> tuple[Array, Array]:
+    """Distinct known values, ascending, (v,), and the position of each cell's value in them, (n,); v for None.
+
+    Only the distinct values are sorted, which is faster than sorting all cells if they are few.
+
+    >>> values, codes = sorted_codes(["b", None, "a"])
+    >>> values.tolist(), codes.tolist()
+    (['a', 'b'], [1, 2, 0])
+    """
+    given = list(cells)
+    known = dict.fromkeys(given)
+    known.pop(None, None)
+    values = np.empty(len(known), dtype=object)
+    values[:] = sorted(known)
+    positions = {value: code for code, value in enumerate(values.tolist())} | {None: len(values)}
+    return values, np.fromiter(map(positions.__getitem__, given), dtype=np.int64, count=len(given))
+
+
+def coded_columns(columns: Sequence[Any]) -> dict[int, tuple[Array, Array]]:
+    """Position -> distinct values and codes of those columns that are a `CodedColumn`."""
+    return {j: (c.values, c.codes) for j, c in enumerate(columns) if isinstance(c, CodedColumn)}
+
+
+def occurring(values: Array, codes: Array) -> tuple[Array, Array]:
+    """Those of some values that occur, and their codes (n,), from codes of all values; v where missing."""
+    occurs = np.bincount(codes, minlength=len(values) + 1)[:-1] > 0
+    new_codes = np.append(np.cumsum(occurs) - 1, occurs.sum())
+    return values[occurs], new_codes[codes]
+
+
 # -- The class Table: named columns, some of whose values may be missing -------------------------------------
 
 Result = TypeVar("Result")
 
 LARGEST = 1e100
 """Larger absolute values are refused: sums of their squares overflow."""
-
-
-class Conversion(Protocol):
-    """How columns were made from those that were read; see `tables.conversion.ColumnConversion`."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns as they were read."""
-
-    @property
-    def types(self) -> tuple[np.dtype[Any], ...]:
-        """Types of the columns as they were read."""
-
-    @property
-    def identifiers(self) -> Mapping[int, str]:
-        """Position of a column that is left out unless a family is bound to it -> why."""
-
-    @property
-    def sources(self) -> Mapping[str, str]:
-        """Name of a derived column -> name of the column it was derived from."""
-
-    def apply(self, table: Table) -> Table:
-        """The converted table."""
-
-    def restored(self, columns: Sequence[Array], originals: Mapping[int, Array]) -> list[Array]:
-        """Columns as they were read, from converted ones."""
-
-    def remark(self, j: int) -> str:
-        """What was done to a column of the converted table."""
 
 
 @dataclass(frozen=True)
@@ -122,14 +126,14 @@ class Table:
     origin: Origin = FROM_ARRAY
     """The kind of table that was passed, so that sampled rows can be returned as the same kind."""
     distinct_cache: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
-    """Position of an object column -> its distinct values and codes, as `tables.distinct.distinct_values` returns them.
+    """Position of an object column -> its distinct values and codes, as `tables.table.distinct_values` returns them.
 
     They are stored at the first call, because sorting strings takes longer than most of what is done with the codes."""
     missing_cache: dict[int, Array] = field(default_factory=dict, repr=False, compare=False)
     """Position of an object column -> which of its values are missing, stored at the first call of `missing_mask`."""
     zones: Mapping[int, str] = field(default_factory=dict)
     """Position of a column of dates -> its time zone; such dates are stored in UTC."""
-    conversion: Conversion | None = field(default=None, repr=False, compare=False)
+    conversion: ColumnConversion | None = field(default=None, repr=False, compare=False)
     """How these columns were made from those of a data frame or array; None for columns as they were read."""
     originals: Mapping[int, Array] = field(default_factory=dict, repr=False, compare=False)
     """Position of a converted column -> the column as it was read."""
@@ -173,6 +177,10 @@ class Table:
     def is_numeric(self, j: int) -> bool:
         """Whether column j contains numbers; booleans are levels, not numbers."""
         return self.dtype_kind(j) in "fiu"
+
+    def is_categorical(self, j: int) -> bool:
+        """Whether column j is of a categorical type of a data-frame library."""
+        return isinstance(self.origin, FromFrame) and self.origin.categorical[j]
 
     def first_of_other_kind(self, indices: Sequence[int], kinds: str) -> int | None:
         """The first of the given columns whose type is none of these kinds, or None."""
@@ -220,20 +228,14 @@ class Table:
             self.missing_cache[j] = missing_mask(self.column(j))
         return self.missing_cache[j]
 
-    def missing_count(self) -> int:
-        """Number of missing values in all columns."""
-        if not isinstance(self.content, tuple) and is_sparse(self.content):
-            return int(missing_mask(_stored_values(self.content)).sum())
-        return sum(int(missing_mask(self.column(j)).sum()) for j in range(len(self.names)))
-
     def value_range(self, matrix: Array) -> tuple[float, float]:
         """Minimum and maximum of a matrix of columns of this table; NaN if a value is missing."""
-        return self._content_range if matrix is self.content else moments.extent(_stored_values(matrix))
+        return self._content_range if matrix is self.content else _extent(matrix)
 
     @cached_property
     def _content_range(self) -> tuple[float, float]:
         """`value_range` of all columns, computed once: several encoders need it."""
-        return moments.extent(_stored_values(self.content))
+        return _extent(cast(Array, self.content))
 
     def with_cache(self) -> Table:
         """The same table with an empty cache (see `cached`); tables of some of its rows get a cache of their own."""
@@ -257,9 +259,13 @@ class Table:
             if selection.all():
                 return self
             selection = np.flatnonzero(selection)  # faster for several columns
-        distinct = {j: _distinct_of_rows(*entry, selection) for j, entry in self.distinct_cache.items()}
-        cells = self.content
-        content = tuple(part[selection] for part in cells) if isinstance(cells, tuple) else cells[selection]
+        distinct = {
+            j: occurring(values, codes[selection]) for j, (values, codes) in self.distinct_cache.items()
+        }
+        stored = self.content
+        content = (
+            tuple(column[selection] for column in stored) if isinstance(stored, tuple) else stored[selection]
+        )
         originals = {j: column[selection] for j, column in self.originals.items()}
         cache: dict[Any, tuple[Any, Any]] | None = None if self.cache is None else {}
         return replace(
@@ -267,16 +273,8 @@ class Table:
         )
 
 
-def _stored_values(matrix: AnyArray) -> Array:
-    return matrix.data if is_sparse(matrix) else matrix
-
-
-def _distinct_of_rows(values: Array, codes: Array, selection: Array) -> tuple[Array, Array]:
-    """Distinct values and codes of the selected rows, from those of all rows."""
-    selected = codes[selection]
-    present = np.bincount(selected, minlength=len(values) + 1)[:-1] > 0
-    new_codes = np.append(np.cumsum(present) - 1, present.sum())
-    return values[present], new_codes[selected]
+def _extent(matrix: AnyArray) -> tuple[float, float]:
+    return moments.extent(matrix.data if is_sparse(matrix) else matrix)
 
 
 @lru_cache(maxsize=8)
@@ -326,19 +324,6 @@ def refuse_all_missing(table: Table, indices: Sequence[int], missing: Array) -> 
             raise ValueError(f"column {table.names[j]!r} is all missing: leave it out")
 
 
-class NumericColumns(NamedTuple):
-    """Columns as numbers, and whether one of them may have missing values."""
-
-    matrix: Array
-    has_missing: bool
-
-
-def numeric_columns(table: Table, indices: Sequence[int]) -> NumericColumns:
-    """`numeric_matrix`, and whether a value is missing."""
-    matrix = numeric_matrix(table, indices)
-    return NumericColumns(matrix, bool(np.isnan(table.value_range(matrix)[0])))
-
-
 def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = False) -> Array:
     """The given columns as a float matrix, (n, len(indices)), NaN where a value is missing.
 
@@ -355,6 +340,13 @@ def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = Fal
         name = table.names[indices[columns_where(matrix, np.isnan)[0]]]
         raise ValueError(f"column {name!r} contains NaN: a sparse table cannot have missing values")
     return matrix
+
+
+def integer_matrix(table: Table, indices: Sequence[int]) -> Array | None:
+    """The columns as one integer array (n, d), or None if the table is not stored as one."""
+    if isinstance(table.content, tuple) or is_sparse(table.content) or table.content.dtype.kind not in "iu":
+        return None
+    return table.matrix(indices)
 
 
 def refuse_other_kind(table: Table, indices: Sequence[int], kinds: str) -> None:
@@ -395,3 +387,52 @@ def _refuse_large(table: Table, indices: Sequence[int], matrix: Array) -> None:
         problem = "infinity" if is_infinite else f"values beyond {LARGEST:g}, whose squares overflow"
         advice = "replace such values by missing ones, or leave these rows out"
         raise ValueError(f"column {table.names[first]!r} contains {problem}: {advice}")
+
+
+# -- The distinct values of a column, sorted, and the code of each row's value -------------------------------
+
+LARGEST_COUNTED = 2**16
+"""Integer columns from 0 up to this are sorted by counting, which is much faster than comparing."""
+
+
+def distinct_values(table: Table, j: int) -> tuple[Array, Array]:
+    """Sorted distinct values of column j, (v,), and the position of each row's value in them, (n,); v where missing.
+
+    The result for an object column is kept in the table.
+
+    >>> from calibayes.tables.read import read_array
+    >>> table = read_array(np.array([["b"], ["a"], [None], ["b"]], dtype=object))
+    >>> values, codes = distinct_values(table, 0)
+    >>> values.tolist(), codes.tolist()
+    (['a', 'b'], [1, 0, 2, 1])
+    """
+    if j in table.distinct_cache:
+        return table.distinct_cache[j]
+    column = table.column(j)
+    result = _sorted_with_codes(column, table.missing_mask(j), table.names[j])
+    if column.dtype.kind == "O":
+        table.distinct_cache[j] = result
+    return result
+
+
+def _sorted_with_codes(column: Array, missing: Array, name: str) -> tuple[Array, Array]:
+    if missing.any():
+        known = ~missing
+        values, known_codes = _sorted_with_codes(column[known], missing[known], name)
+        codes = np.full(len(column), len(values))
+        codes[known] = known_codes
+        return values, codes
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        raise ValueError(
+            f"column {name!r} contains infinity: replace such values by missing ones, or leave these rows out"
+        )
+    if column.dtype.kind in "iu" and len(column) and column.min() >= 0 and column.max() <= LARGEST_COUNTED:
+        present = np.bincount(column) > 0
+        return np.flatnonzero(present), (np.cumsum(present) - 1)[column]
+    if column.dtype.kind == "O" and set(map(type, column)) <= {str}:
+        return sorted_codes(column)
+    try:
+        return np.unique(column, return_inverse=True)
+    except TypeError as error:
+        types = sorted({type(value).__name__ for value in column})
+        raise ValueError(f"column {name!r} mixes values of types {', '.join(types)}") from error

@@ -136,7 +136,7 @@ def _kinds(table: Table) -> tuple[str, ...]:
 
 
 def _column_kind(table: Table, j: int, dtype: np.dtype[Any]) -> str:
-    if isinstance(table.origin, FromFrame) and table.origin.categorical[j]:
+    if table.is_categorical(j):
         return "category"
     if isinstance(table.origin, FromFrame) and table.origin.days[j]:
         return "date"

@@ -16,8 +16,7 @@ from pyarrow import feather, ipc
 from calibayes.streams import chunks as chunk_module
 from calibayes.streams.chunks import as_types, column_types
 from calibayes.streams.open import open_stream
-from calibayes.tables.distinct import distinct_values
-from calibayes.tables.table import is_missing
+from calibayes.tables.table import distinct_values, is_missing
 
 
 @contextmanager

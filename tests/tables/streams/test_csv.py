@@ -1,5 +1,6 @@
 """CSV files in chunks have the same columns as in memory."""
 
+import bz2
 import gzip
 
 import numpy as np
@@ -8,10 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from calibayes.streams import csv_files
-from calibayes.streams import csv_files as csv_look
+from calibayes.streams import csv_blocks
 from calibayes.streams.open import open_stream
-from calibayes.tables.read import read_file
+from calibayes.streams.text_input import read_whole
 from tests.tables.streams.sources import chunks_of, small_chunks, whole_table
 
 FILES = {
@@ -30,7 +30,7 @@ FILES = {
 
 
 def assert_same_as_in_memory(path, rows=2):
-    table = read_file(path).table
+    table = read_whole(path).table
     labels = table.names.index("y")
     with small_chunks(rows):
         stream = open_stream(path, "y")
@@ -47,7 +47,7 @@ def assert_same_as_in_memory(path, rows=2):
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("block", [2**23, 32], ids=["one block", "small blocks"])
 def test_columns_are_those_of_the_file_in_memory(name, block, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_files, "BLOCK_BYTES", block)
+    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block)
     (tmp_path / "table.csv").write_text(FILES[name], encoding="utf-8", newline="")
     assert_same_as_in_memory(tmp_path / "table.csv")
 
@@ -99,8 +99,8 @@ def long_file(path, last, first="1"):
 
 @pytest.fixture
 def short_look(monkeypatch):
-    monkeypatch.setattr(csv_look, "LOOK_BYTES", 64)
-    monkeypatch.setattr(csv_files, "BLOCK_BYTES", 48)
+    monkeypatch.setattr(csv_blocks, "LOOK_BYTES", 64)
+    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", 48)
 
 
 @pytest.mark.usefixtures("short_look")
@@ -153,7 +153,10 @@ def test_files_with_the_same_header_are_joined(tmp_path):
     [
         (b"", "table.csv is empty"),
         (b"a,y\n", "table.csv has no rows"),
-        (b"a,y\n1,2\n1,2,3\n", "table.csv: row 2 has 3 cells, but the header has 2"),
+        (
+            b"a,y\n1,2\n1,2,3\n",
+            "table.csv cannot be read: row 2 below the header has 3 cells, but the header has 2",
+        ),
         (b"a,a,y\n1,2,3\n", "'a' occurs more than once"),
         (b"a,y\n\xff,1\n", "table.csv is not a readable CSV file in UTF-8"),
     ],
@@ -167,7 +170,10 @@ def test_files_that_cannot_be_read_are_named(content, message, tmp_path):
 @pytest.mark.usefixtures("short_look")
 def test_an_uneven_row_after_the_first_look_is_named(tmp_path):
     stream = open_stream(long_file(tmp_path / "table.csv", "1,2"), "y")
-    with pytest.raises(ValueError, match=r"table.csv cannot be read: .*Expected 3 columns, got 4"):
+    with pytest.raises(
+        ValueError,
+        match=r"table.csv cannot be read: row 41 below the header has 4 cells, but the header has 3",
+    ):
         chunks_of(stream)
 
 
@@ -176,3 +182,24 @@ def test_a_truncated_compressed_file_is_named(tmp_path):
     (tmp_path / "table.csv.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises((OSError, ValueError), match=r"table.csv.gz"):
         chunks_of(open_stream(tmp_path / "table.csv.gz", "y"))
+
+
+TEXT = "a;b;y\n1,5;é;0\n2,5;x;1\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TEXT.encode("utf-16"),
+        b"sep=;\r\n" + TEXT.encode(),
+        bz2.compress(TEXT.encode()),
+        TEXT.replace("\n", "\r").encode(),
+    ],
+    ids=["utf-16", "stated separator", "bzip2", "carriage returns"],
+)
+def test_encoding_compression_and_ends_of_lines_are_recognized(content, tmp_path):
+    (tmp_path / "table.csv").write_bytes(content)
+    assert_same_as_in_memory(tmp_path / "table.csv")
+    (chunk,) = chunks_of(open_stream(tmp_path / "table.csv", "y"))
+    assert chunk.table.column(0).tolist() == [1.5, 2.5]
+    assert chunk.table.column(1).tolist() == ["é", "x"]

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs, ipc
 
-from calibayes.streams import arrow_readers
-from calibayes.streams import parquet as parquet_files
+from calibayes.streams import arrow as arrow_readers
+from calibayes.streams import table_files as parquet_files
 from calibayes.streams.open import open_stream
 from tests.tables.streams.sources import (
     arrow_file,
@@ -186,12 +186,12 @@ class Flaky:
 
 def test_a_read_that_fails_once_is_repeated(tmp_path, monkeypatch):
     path = parquet(TABLE, tmp_path)
-    original = parquet_files._opened
+    original = parquet_files.open_parquet
     for failing in ((1,), (2,), (4,)):
-        monkeypatch.setattr(parquet_files, "_opened", Flaky(original, *failing))
+        monkeypatch.setattr(parquet_files, "open_parquet", Flaky(original, *failing))
         with small_chunks(10):
             assert sum(chunk.n for chunk in chunks_of(opened(path))) == 60
-    monkeypatch.setattr(parquet_files, "_opened", Flaky(original, 2, 3))
+    monkeypatch.setattr(parquet_files, "open_parquet", Flaky(original, 2, 3))
     with pytest.raises(
         OSError, match=r"row groups 0 to 8 of .*table.parquet cannot be read: connection reset"
     ):
@@ -278,7 +278,7 @@ def test_loaders_of_files_can_be_sent_to_another_process(tmp_path):
 def test_addresses_of_file_systems_are_read(tmp_path):
     path = parquet(TABLE, tmp_path)
     assert opened(f"file://{path}").rows == 60
-    assert isinstance(opened(path).source.files[0].filesystem, fs.LocalFileSystem)
+    assert isinstance(opened(path).given.source.files[0].filesystem, fs.LocalFileSystem)
 
 
 def test_a_pause_in_the_middle_leaves_no_open_reader():
@@ -290,7 +290,7 @@ def test_a_pause_in_the_middle_leaves_no_open_reader():
         finally:
             closed.append(True)
 
-    source = arrow_readers.SequentialSource(lambda columns: batches(), 10, "the reader")
+    source = arrow_readers.SequentialSource(lambda columns, size: batches(), 10, "the reader")
     tables = source.tables(["integer"])
     next(tables)
     tables.close()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from calibayes.streams import ipc as ipc_files
+from calibayes.streams import table_files as ipc_files
 from calibayes.streams.open import open_stream
 from calibayes.tables.kinds import is_streamed
 from calibayes.tables.read import read_frame
