@@ -20,7 +20,7 @@ from calibayes.core.protocols import Layout, ValidStatistics
 from calibayes.engines import Serial
 from calibayes.families import AveragedOneDependence, ClassPrior
 from calibayes.learn import Data, Never, NoGain, RandomLabels, Run, learn
-from calibayes.learn.loop import measure
+from calibayes.learn.run import measure
 from calibayes.rules import DFE, GD, GDT, ML, RC, TM, Backtracking
 from tests.cases import FAMILIES, LIKELIEST
 from tests.learn.training import run, source_of

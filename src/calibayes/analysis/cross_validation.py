@@ -19,8 +19,7 @@ from calibayes.kernels.posterior import assess, log_normalize
 from calibayes.learn import DataSums, data_sums
 from calibayes.model.decision import tempered
 from calibayes.model.estimator import GenerativeEstimator, recipe_of, refuse_parts_of_rows
-from calibayes.model.input import training_rows
-from calibayes.model.labels import distinct
+from calibayes.model.input import distinct, training_rows
 from calibayes.model.parameters import whole_number
 from calibayes.model.recipe import Assembly, Recipe, assemble, encoded_source
 from calibayes.model.splits import shuffled_folds

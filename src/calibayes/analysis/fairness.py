@@ -15,7 +15,7 @@ from calibayes.core.protocols import Array
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import checked_costs, least_cost, log_odds, most_probable
 from calibayes.model.door import on_numpy
-from calibayes.model.labels import read_target, read_weight
+from calibayes.model.input import read_target, read_weight
 from calibayes.model.parameters import number, one_of
 from calibayes.tables.table import missing_mask
 from calibayes.tables.text import listed, text_table

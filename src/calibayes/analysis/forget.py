@@ -22,11 +22,11 @@ from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums, train
 from calibayes.model.door import on_numpy, rows_in_memory
 from calibayes.model.estimator import holding, reading_options, recipe_of, refuse_parts_of_rows
+from calibayes.model.fit import fold_temperature, needs_temperature
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import Rows
 from calibayes.model.recipe import Assembly, Recipe
 from calibayes.model.remembered import TRAINING, TrainingReference
-from calibayes.model.temperature import fold_temperature, needs_temperature
 
 NEEDS_REMAINING = (
     "a model that is no plain sum over rows (a rule that takes steps, or something hidden) is trained again on the rows that "

@@ -24,8 +24,7 @@ from calibayes.kernels.posterior import log_normalize
 from calibayes.model import remembered
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.door import in_memory, on_numpy
-from calibayes.model.input import read_table
-from calibayes.model.labels import read_target, read_weight
+from calibayes.model.input import read_table, read_target, read_weight
 from calibayes.model.parameters import WHOLE, unfitted_copy, whole_number
 from calibayes.model.progress import ProgressReporter
 from calibayes.model.splits import hold_out, masks_of, shuffled_folds

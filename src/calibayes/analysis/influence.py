@@ -19,8 +19,7 @@ from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.estimator import refuse_parts_of_rows
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import new_table, training_rows
-from calibayes.model.labels import read_target
+from calibayes.model.input import new_table, read_target, training_rows
 from calibayes.model.predict import tempered_posterior
 from calibayes.tables.text import shortened
 

@@ -24,8 +24,7 @@ from calibayes.learn.train import accurate_sums
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import tempered
 from calibayes.model.estimator import GenerativeEstimator, recipe_of, refuse_parts_of_rows
-from calibayes.model.input import Rows, convert, read_table
-from calibayes.model.labels import check_total_weight, class_factors
+from calibayes.model.input import Rows, check_total_weight, class_factors, convert, read_table
 from calibayes.model.recipe import Assembly, Recipe, assemble, encoded_source, layouts_of, recoded
 from calibayes.model.remembered import HeldOut
 from calibayes.tables.sources import ArraySource

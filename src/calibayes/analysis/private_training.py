@@ -27,8 +27,14 @@ from calibayes.families.model import PRIOR
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.model.door import TableInput
 from calibayes.model.fitted import Fitted, begin
-from calibayes.model.input import Rows, read_table, set_training_table
-from calibayes.model.labels import read_classes, read_target, require_labels
+from calibayes.model.input import (
+    Rows,
+    read_classes,
+    read_table,
+    read_target,
+    require_labels,
+    set_training_table,
+)
 from calibayes.model.parameters import unfitted_copy
 from calibayes.model.recipe import Assembly, Recipe, assemble
 from calibayes.tables.conversion import ColumnConversion

@@ -19,7 +19,7 @@ from scipy.sparse import csc_array
 from calibayes.compare import FoldResult
 from calibayes.core.protocols import Array
 from calibayes.kernels.event_counts import is_sparse
-from calibayes.model.labels import read_target
+from calibayes.model.input import read_target
 from calibayes.model.remembered import HeldOut
 from calibayes.model.splits import shuffled_folds
 from calibayes.tables.read import is_frame, object_array, read_array, refuse_lazy, series_values

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from threading import Lock
 from typing import Any
 
@@ -16,35 +15,16 @@ from threadpoolctl import ThreadpoolController
 from calibayes.core.named_arrays import total
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Engine, Parts
-from calibayes.kernels.dispatch import ordered_map, reuse_threads, thread_limit
+from calibayes.kernels.dispatch import ordered_map, reused_threads, thread_limit
 
 
-class _Limit:
-    """One BLAS limit for the whole process: set by the first caller to enter, lifted by the last to leave."""
+class _BlasLimit:
+    """The BLAS limit of the whole process: set by the first caller to enter `one_thread`, lifted by the last to leave."""
 
-    def __init__(self) -> None:
-        self._lock, self._inside = Lock(), 0
-        self._limiter: Any = None
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limiter = _controller().limit(limits=1, user_api="blas")
-            self._inside += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limiter.restore_original_limits()
-
-
-@cache
-def _controller() -> Any:
-    return ThreadpoolController()
-
-
-_limit = _Limit()
+    lock = Lock()
+    controller: Any = None
+    limiter: Any = None
+    callers = 0
 
 
 @contextmanager
@@ -57,11 +37,18 @@ def one_thread() -> Iterator[None]:
     >>> with one_thread():
     ...     total = np.ones(3) @ np.ones(3)
     """
-    _limit.enter()
+    with _BlasLimit.lock:
+        if _BlasLimit.callers == 0:
+            _BlasLimit.controller = _BlasLimit.controller or ThreadpoolController()
+            _BlasLimit.limiter = _BlasLimit.controller.limit(limits=1, user_api="blas")
+        _BlasLimit.callers += 1
     try:
         yield
     finally:
-        _limit.leave()
+        with _BlasLimit.lock:
+            _BlasLimit.callers -= 1
+            if _BlasLimit.callers == 0:
+                _BlasLimit.limiter.restore_original_limits()
 
 
 @dataclass(frozen=True)
@@ -173,6 +160,7 @@ def computing(engine: Any, n_jobs: Any) -> Iterator[Engine]:
     ...     print(engine)
     Threads(jobs=2)
     """
-    chosen, number = chosen_engine(engine, n_jobs), thread_count(n_jobs)
-    with collected_warnings(), one_thread(), reuse_threads(), thread_limit(number):
-        yield chosen
+    number = thread_count(n_jobs)
+    chosen: Engine = Serial() if number == 1 else Threads(number)
+    with collected_warnings(), one_thread(), reused_threads(number):
+        yield chosen if engine is None else chosen_engine(engine, n_jobs)

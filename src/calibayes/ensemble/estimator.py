@@ -23,8 +23,7 @@ from calibayes.model.attributes import FittedAttribute
 from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import delegate
 from calibayes.model.door import open_rows
-from calibayes.model.input import Rows, kept_rows_line, new_table
-from calibayes.model.labels import class_probabilities
+from calibayes.model.input import Rows, class_probabilities, kept_rows_line, new_table
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
 from calibayes.model.remembered import OUT_OF_FOLD, forget_adaptation, forget_rows, keep_shifted

@@ -18,8 +18,7 @@ from calibayes.ensemble.member import EnsembleLoss, FoldContext, Member, MemberR
 from calibayes.kernels.level_counts import places_in_class
 from calibayes.kernels.posterior import held_out_scores, is_lower, log_loss, mix, mixture_weights
 from calibayes.kernels.tree_growth import GrowthSettings
-from calibayes.model.input import Rows, TrainingRows
-from calibayes.model.labels import class_frequencies
+from calibayes.model.input import Rows, TrainingRows, class_frequencies
 from calibayes.model.progress import ProgressReporter
 from calibayes.model.remembered import HELD_OUT_ROWS, HeldOut
 from calibayes.model.splits import LEAST_OF_CLASS, Division, EvaluationFolds, unit_weight

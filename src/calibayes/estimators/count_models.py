@@ -16,7 +16,7 @@ from calibayes.model.attributes import array_property
 from calibayes.model.binding import every
 from calibayes.model.estimator import Traits
 from calibayes.model.parameters import estimator, number
-from calibayes.model.recipe import Recipe, class_prior_of
+from calibayes.model.recipe import Recipe
 
 
 def count_tags(tags: Any, *, allow_nan: bool) -> Any:
@@ -143,7 +143,8 @@ class ComplementNB(CountingNB):
     @array_property
     def class_log_prior_(self) -> Array:
         """Log class probabilities, which do not enter the scores."""
-        prior = class_prior_of(even_unless_fitted(self.class_prior, self.fit_prior, len(self.classes_)))
+        given = even_unless_fitted(self.class_prior, self.fit_prior, len(self.classes_))
+        prior = given if isinstance(given, ClassPrior) else ClassPrior(given)
         bound = prior.bind(self.fitted_.model.prior.layout)
         return np.asarray(bound.parameters(self.data_statistics_[PRIOR])["log_probability"])
 

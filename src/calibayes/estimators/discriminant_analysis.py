@@ -64,6 +64,8 @@ class GaussianPreset(GenerativeEstimator):
     class_weight: Mapping[Any, float] | str | None = None
 
     _shape: ClassVar[Full]
+    _dense: ClassVar[Dense] = Dense(drop_first=True)
+    """The encoder that is named "dense"."""
     _traits = Traits(allows_lost_classes=True, runs_on_device=True)
 
     if TYPE_CHECKING:
@@ -77,7 +79,10 @@ class GaussianPreset(GenerativeEstimator):
 
     def _chosen_encoder(self) -> Encoder | None:
         """The encoder of the columns; None if all of them must be numbers."""
-        return None
+        given = getattr(self, "encoder", None)
+        if given is None:
+            return None
+        return resolve("encoder", given, {"dense": lambda: self._dense}, ability="encode", example="Dense()")
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
         return self._over_columns(gaussian_of(self))
@@ -87,13 +92,18 @@ class GaussianPreset(GenerativeEstimator):
         encoder = self._chosen_encoder()
         return [("columns", family, every) if encoder is None else ("columns", family, every, encoder)]
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = getattr(self, "encoder", None) is not None
+        return tags
+
     @property
     def encoded_names_(self) -> tuple[str, ...]:
         """Names of the encoded columns: those of means, covariances and coefficients."""
         return tuple(fitted_of(self).model.families["columns"].layout.columns)
 
     def _given_priors(self, k: int) -> Any:
-        return normalized_priors(self.priors)
+        return None if self.priors is None else normalized_priors(self.priors)
 
     @array_property
     def means_(self) -> Array:
@@ -226,19 +236,6 @@ def class_weights(rows: TrainingRows, fixed: Array | None, k: int) -> Array:
 # -- Discriminant analysis, and logistic regression as a generative model with one variance per column -------
 
 
-def _accepting_text(tags: Any, encoder: Any) -> Any:
-    """The tags of an estimator that reads text if it has an encoder."""
-    tags.input_tags.string = encoder is not None
-    return tags
-
-
-def _encoder_named(given: str | Encoder | None, dense: Dense) -> Encoder | None:
-    """The encoder that is given; ``dense`` for "dense"."""
-    if given is None:
-        return None
-    return resolve("encoder", given, {"dense": lambda: dense}, ability="encode", example="Dense()")
-
-
 @estimator
 class LinearDiscriminantAnalysis(
     LinearDecision,
@@ -295,12 +292,6 @@ class LinearDiscriminantAnalysis(
     encoder: str | Encoder | None = None
 
     _shape: ClassVar[Full] = Tied()
-
-    def __sklearn_tags__(self) -> Any:
-        return _accepting_text(super().__sklearn_tags__(), self.encoder)
-
-    def _chosen_encoder(self) -> Encoder | None:
-        return _encoder_named(self.encoder, Dense(drop_first=True))
 
     def _regularizer(self) -> Regularizer:
         return (
@@ -444,15 +435,11 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
 
     _shape: ClassVar[Full] = Full()
 
-    def __sklearn_tags__(self) -> Any:
-        return _accepting_text(super().__sklearn_tags__(), self.encoder)
-
-    def _chosen_encoder(self) -> Encoder | None:
-        return _encoder_named(self.encoder, Dense(drop_first=True))
-
     def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
         solver = one_of("solver", self.solver, ("svd", "eigen"))
         number("tol", self.tol, 0.0, math.inf)
+        if self.shrinkage is None and self.covariance_estimator is None:
+            return super()._specification(rows, classes)
         refused = "covariance_estimator is not supported with solver='svd'. Try solver='eigen'"
         check_options(self.shrinkage, self.covariance_estimator, solver, refused)
         if not needs_rows(self.shrinkage, self.covariance_estimator):
@@ -529,12 +516,7 @@ class GenerativeLogisticRegression(LinearDecision, GaussianPreset):
     encoder: str | Encoder | None = None
 
     _shape: ClassVar[Full] = TiedDiagonal()
-
-    def __sklearn_tags__(self) -> Any:
-        return _accepting_text(super().__sklearn_tags__(), self.encoder)
-
-    def _chosen_encoder(self) -> Encoder | None:
-        return _encoder_named(self.encoder, Dense())
+    _dense = Dense()
 
     @array_property
     def var_(self) -> Array:

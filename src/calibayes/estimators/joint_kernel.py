@@ -19,8 +19,7 @@ from calibayes.model import parameters
 from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import feature
 from calibayes.model.door import engine_of, open_rows
-from calibayes.model.input import Rows, kept_rows_line, new_table, set_training_table
-from calibayes.model.labels import class_frequencies
+from calibayes.model.input import Rows, class_frequencies, kept_rows_line, new_table, set_training_table
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.splits import expand_counts, unit_weight
 from calibayes.model.verification import (

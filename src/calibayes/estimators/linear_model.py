@@ -36,8 +36,7 @@ from calibayes.estimators.log_densities import (
 )
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.door import accuracy, open_rows
-from calibayes.model.input import Rows, kept_rows_line
-from calibayes.model.labels import class_factors
+from calibayes.model.input import Rows, class_factors, kept_rows_line
 from calibayes.model.notebook import html_method, mime_bundle
 from calibayes.model.parameters import REAL, WHOLE, adopt, estimator, seed_of, unfitted_copy, whole_number
 from calibayes.model.splits import held_out_masks, stratified_subset

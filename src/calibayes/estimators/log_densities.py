@@ -42,8 +42,7 @@ from calibayes.kernels.grids import REFERENCE, plug_in_bandwidths
 from calibayes.kernels.joint_density import NormalScores, ProductKernel, learn_normal_scores
 from calibayes.model import parameters, pickles
 from calibayes.model.door import TableInput, open_rows
-from calibayes.model.input import Rows, convert, read_table
-from calibayes.model.labels import read_weight
+from calibayes.model.input import Rows, convert, read_table, read_weight
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.model.progress import ProgressReporter
 from calibayes.model.verification import (

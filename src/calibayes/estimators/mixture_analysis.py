@@ -36,7 +36,7 @@ from calibayes.model.binding import every
 from calibayes.model.estimator import Traits
 from calibayes.model.input import Rows, TrainingRows
 from calibayes.model.parameters import WHOLE, estimator, number, seed_of, unfitted_copy, whole_number
-from calibayes.model.recipe import Specification, class_prior_of
+from calibayes.model.recipe import Specification
 from calibayes.model.splits import held_out_masks
 from calibayes.rules import ML
 from calibayes.tables.memory_summary import summary_of
@@ -211,7 +211,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
     priors: Any = None
     prior: NormalInverseWishart | Literal["auto"] | None = "auto"
 
-    _traits = Traits(start="likelihood", allows_lost_classes=True)
+    _traits = Traits(start="likelihood")
 
     bic_ = Note("bic", "Bayesian information criterion, (k, max_components).")
     cv_results_ = Note("cv_results", "Held-out scores of each number of components.")
@@ -225,7 +225,7 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
         seed = _kmeans_seed(self.random_state)
         counts, notes = self._component_counts(rows, classes, seed)
         families = [("columns", Mixture(self._family()), every, Clusters(counts, seed))]
-        return Specification(families, class_prior_of(self._given_priors(len(classes))), notes)
+        return Specification(families, self._class_prior(len(classes)), notes)
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Mixture(self._family()), every, Clusters())]

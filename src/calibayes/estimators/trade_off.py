@@ -21,8 +21,7 @@ from calibayes.learn.train import prepare_folds
 from calibayes.model import delegates, parameters, pickles
 from calibayes.model.door import open_rows
 from calibayes.model.estimator import GenerativeEstimator, recipe_of
-from calibayes.model.input import Rows
-from calibayes.model.labels import require_labels
+from calibayes.model.input import Rows, require_labels
 from calibayes.model.parameters import adopt, estimator, number, seed_of, unfitted_copy
 from calibayes.model.recipe import Recipe, shared_folds
 from calibayes.model.splits import held_out_masks

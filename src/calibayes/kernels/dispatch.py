@@ -290,21 +290,22 @@ def thread_limit(number: int) -> Iterator[None]:
 
 
 @contextmanager
-def reuse_threads() -> Iterator[None]:
-    """Context in which thread pools are kept between loops: starting one takes longer than a pass over a small table."""
+def reused_threads(number: int) -> Iterator[None]:
+    """`thread_limit` with pools that are kept between loops: starting one takes longer than a pass over a small table."""
     pools: dict[int, Executor] = {}
-    token = _pools.set(pools)
+    tokens = _jobs.set(number), _pools.set(pools)
     try:
         yield
     finally:
-        _pools.reset(token)
+        _jobs.reset(tokens[0])
+        _pools.reset(tokens[1])
         for pool in pools.values():
             pool.shutdown()
 
 
 @contextmanager
 def thread_pool(number: int) -> Iterator[Executor]:
-    """A pool of ``number`` threads: a kept one inside `reuse_threads`, else a new one."""
+    """A pool of ``number`` threads: a kept one inside `reused_threads`, else a new one."""
     pools = _pools.get(None)
     if pools is None:
         with ThreadPoolExecutor(number) as pool:

@@ -51,7 +51,6 @@ True
 """
 
 from calibayes.learn.checkpoint import Recorder, RunSnapshot
-from calibayes.learn.loop import TOTAL_STEPS, follow_path, learn, mini_batches, problem_of
 from calibayes.learn.plan import (
     AnyOf,
     Bootstrap,
@@ -73,8 +72,18 @@ from calibayes.learn.plan import (
     start_named,
     stop_named,
 )
-from calibayes.learn.progress import Callback, Progress
-from calibayes.learn.run import Entry, Run, as_arrays
+from calibayes.learn.run import (
+    TOTAL_STEPS,
+    Callback,
+    Entry,
+    Progress,
+    Run,
+    as_arrays,
+    follow_path,
+    learn,
+    mini_batches,
+    problem_of,
+)
 from calibayes.learn.train import DataSums, Trained, data_sums, start_statistics, train
 
 __all__ = [

@@ -17,8 +17,7 @@ import numpy as np
 from calibayes.core.protocols import Array, Block, Rule, resolve
 from calibayes.kernels.posterior import label_weights
 from calibayes.learn.checkpoint import Recorder
-from calibayes.learn.progress import Callback
-from calibayes.learn.run import Entry
+from calibayes.learn.run import Callback, Entry
 
 WORDS = 4
 """Random words per count of the generator."""

@@ -14,7 +14,6 @@ from calibayes.core.protocols import Array, Block, Engine, Model, ModelArrays, R
 from calibayes.kernels.dispatch import hosted
 from calibayes.kernels.posterior import indicators, log_normalize
 from calibayes.learn.checkpoint import training_fingerprints
-from calibayes.learn.loop import follow_path, learn, learn_recorded, mini_batches, problem_of, sum_over_blocks
 from calibayes.learn.plan import (
     AnyOf,
     Data,
@@ -29,7 +28,16 @@ from calibayes.learn.plan import (
     start_named,
     stop_named,
 )
-from calibayes.learn.run import Run, as_arrays
+from calibayes.learn.run import (
+    Run,
+    as_arrays,
+    follow_path,
+    learn,
+    learn_recorded,
+    mini_batches,
+    problem_of,
+    sum_over_blocks,
+)
 
 
 class DataSums(NamedTuple):

@@ -7,9 +7,9 @@ CuPy, ..., if scikit-learn's ``array_api_dispatch`` is on) are computed there. E
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
@@ -21,8 +21,7 @@ from calibayes.core.protocols import Array, Engine
 from calibayes.engines import computing
 from calibayes.kernels.dispatch import OnDevice, most_threads
 from calibayes.model.delegates import feature
-from calibayes.model.input import Rows, TrainingRows, is_dispatched, new_table, training_rows
-from calibayes.model.labels import require_labels
+from calibayes.model.input import Rows, TrainingRows, is_dispatched, new_table, require_labels, training_rows
 from calibayes.model.remembered import TRAINING, TrainingReference
 from calibayes.tables.kinds import dask_kind, is_streamed, taken_out
 from calibayes.tables.table import Table
@@ -31,6 +30,7 @@ OfTable: TypeAlias = Callable[[Table, Engine], Any]
 """A function of a table in memory and an engine with one value, or one row of values, for each row of the table."""
 
 
+@dataclass(eq=False)
 class TableInput:
     """A table that a person passes as X, with its labels and weights; the base of a class for each kind of table.
 
@@ -39,14 +39,13 @@ class TableInput:
     results as another kind of array (`returned`). Objects of a subclass may be passed as X themselves.
     """
 
-    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
-        self.X, self.y, self.sample_weight = X, y, sample_weight
+    X: Any
+    y: Any = None
+    sample_weight: Any = None
 
     def labeled(self, y: Any, sample_weight: Any = None) -> Self:
         """This table with other labels and weights: arrays, or names of its columns."""
-        other = copy.copy(self)
-        other.y, other.sample_weight = y, sample_weight
-        return other
+        return replace(self, y=y, sample_weight=sample_weight)
 
     def in_memory(self) -> InMemory:
         """The same rows in memory, or some of them if they are too many."""
@@ -88,6 +87,7 @@ class TableInput:
         return {**self.place(), TRAINING: TrainingReference(self.X, self.y, self.sample_weight)}
 
 
+@dataclass(eq=False)
 class InMemory(TableInput):
     """A table in memory: an array, a list of rows, a data frame or a `Table`."""
 
@@ -121,7 +121,8 @@ def open_rows(X: Any, y: Any = None, sample_weight: Any = None) -> TableInput:
         opened: TableInput | None = feature("device").open_with_dispatch(X, y, sample_weight)
         if opened is not None:
             return opened
-    if isinstance(X, Table) or not is_streamed(X):
+    is_array = isinstance(X, np.ndarray | Table) and not isinstance(X, np.memmap)
+    if is_array or not is_streamed(X):
         named = isinstance(y, str) or isinstance(sample_weight, str)
         return InMemory(*(taken_out(X, y, sample_weight) if named else (X, y, sample_weight)))
     kind: TableInput = feature("dask" if dask_kind(X) else "streams").open_input(X, y, sample_weight)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -24,15 +25,13 @@ from calibayes.model.delegates import delegate, feature
 from calibayes.model.door import labels_at, on_numpy, open_rows
 from calibayes.model.fit import fit, known_classes, update
 from calibayes.model.fitted import Fitted, log_change, with_priors
-from calibayes.model.input import TrainingRows, kept_rows_line, set_training_table
-from calibayes.model.labels import class_probabilities
+from calibayes.model.input import TrainingRows, class_probabilities, kept_rows_line, set_training_table
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
 from calibayes.model.recipe import (
     Recipe,
     Specification,
     TrainingOptions,
-    class_prior_of,
     training_options,
 )
 from calibayes.model.remembered import forget_rows, keep_shifted
@@ -167,11 +166,9 @@ class GenerativeEstimator(Classifier):
     def _class_prior(self, k: int) -> ClassPrior:
         """The class prior of k classes; one of them may have probability 0 if the preset allows it."""
         allows_zero = self._traits.allows_lost_classes and rule_named(self.rule).is_closed_form
-        return class_prior_of(self._given_priors(k), allows_zero)
-
-    def _given_columns(self, table: Table) -> dict[int, str]:
-        """Position -> kind of the columns whose kind is given."""
-        return {}
+        given = self._given_priors(k)
+        prior = given if isinstance(given, ClassPrior) else ClassPrior(given)
+        return replace(prior, allows_zero=prior.allows_zero or allows_zero)
 
     def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
         """The kind of each column, if the estimator chooses it."""

@@ -18,11 +18,9 @@ from calibayes.learn import LastState, Plan, Run, as_arrays, problem_of, train
 from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
 from calibayes.model.delegates import feature
 from calibayes.model.fitted import Fitted, begin
-from calibayes.model.input import Rows, TrainingRows
-from calibayes.model.labels import read_classes
+from calibayes.model.input import Rows, TrainingRows, read_classes
 from calibayes.model.recipe import Assembly, Recipe, assemble, layouts_of, recoded
-from calibayes.model.splits import hold_out
-from calibayes.model.temperature import fold_temperature, needs_temperature
+from calibayes.model.splits import evaluation_folds, hold_out
 from calibayes.tables.kept_sums import KeptSums
 
 
@@ -38,7 +36,8 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
     training = rows if held is None else rows.only(~held)
     assembly = assemble(recipe, training, classes)
     extras = _first_sums(recipe, assembly, training) if recipe.options.keep_summary else {}
-    plan = _recorded(plan, checkpoint, "training", assembly)
+    if checkpoint is not None:
+        plan = _recorded(plan, checkpoint, "training", assembly)
     trained = train(assembly.model, assembly.source(rows, held), recipe.engine, plan, k)
     run = trained.run
     temperature = _temperature(recipe, assembly._replace(model=trained.model), run, rows, held)
@@ -54,7 +53,9 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
         horizon = run.history[run.best_iter].total_step
         assembly = assemble(recipe, rows, classes)
         extras = _first_sums(recipe, assembly, rows) if recipe.options.keep_summary else {}
-        last = _recorded(replace(plan, stop=LastState()), checkpoint, "refit", assembly)
+        last = replace(plan, stop=LastState())
+        if checkpoint is not None:
+            last = _recorded(last, checkpoint, "refit", assembly)
         trained = train(assembly.model, assembly.source(rows), recipe.engine, last, k, horizon)
         problems.append(trained.problem)
     for problem in filter(None, problems):
@@ -66,9 +67,7 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
 
 
 def _recorded(plan: Plan, checkpoint: Any, name: str, assembly: Assembly) -> Plan:
-    """A plan whose states are recorded in the checkpoint, if there is one."""
-    if checkpoint is None:
-        return plan
+    """A plan whose states are recorded in the checkpoint."""
     return replace(plan, recorder=checkpoint.recorder(name, assembly.binding.names))
 
 
@@ -197,3 +196,36 @@ def _extended(before: Fitted, rows: Rows) -> tuple[Assembly, Fitted]:
     data = recoded(families, before.data_statistics, moved, layouts)
     model = before.model.bind(layouts, names)
     return assembly._replace(model=model), replace(before, data_statistics=data, state=state)
+
+
+# -- The temperature of a model of more columns than rows, chosen by inner folds -------------------------------
+
+LOG_TEMPERATURES = (0.0, 16.0)
+"""Bounds of the logarithm of the temperature: posteriors do not become more extreme."""
+
+
+def needs_temperature(recipe: Recipe, rows: TrainingRows) -> bool:
+    """Whether inner folds choose the temperature: not for closed forms, which must stay sums over rows."""
+    is_calibrated = not (recipe.rule.is_closed_form or recipe.rule.uses_unlabeled)
+    return recipe.is_tempered_if_wide and is_calibrated and len(rows.summary.names) > len(rows.codes)
+
+
+def fold_temperature(recipe: Recipe, classes: Array, rows: Rows) -> float:
+    """The temperature of lowest log loss on the held-out rows of inner folds; 1 if no row can be held out."""
+    rows, masks = evaluation_folds(None, rows, len(rows.codes), 0)
+    log_posterior = np.full((len(rows.codes), len(classes)), np.nan)
+    for mask in masks:
+        log_posterior[mask] = _held_out_posterior(recipe, classes, rows.only(~mask), rows.only(mask))
+    return best_temperature(log_posterior, rows.codes, rows.weight, LOG_TEMPERATURES) if masks else 1.0
+
+
+def _held_out_posterior(recipe: Recipe, classes: Array, training: Rows, held_out: Rows) -> Array:
+    """log p(class | x) of held-out rows, (n, k), under the model of the training rows."""
+    assembly = assemble(recipe, training, classes)
+    plan = replace(recipe.plan(), callbacks=())
+    trained = train(assembly.model, assembly.source(training), recipe.engine, plan, len(classes))
+    parameters = trained.run.best.parameters
+    joint = recipe.engine.each(
+        lambda block: trained.model.contrast(block, parameters), assembly.source(held_out)
+    )
+    return log_normalize(np.concatenate(joint))[0]

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Rule
-from calibayes.learn.progress import Callback
+from calibayes.learn.run import Callback
 from calibayes.model.attributes import HOME
 from calibayes.model.remembered import PROCESS_ONLY
 

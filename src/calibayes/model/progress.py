@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 
-from calibayes.learn.progress import Progress
+from calibayes.learn.run import Progress
 
 BAR_WIDTH = 24
 """Characters of the bar."""

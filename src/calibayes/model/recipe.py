@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from calibayes.core.protocols import (
 from calibayes.encoders.schema import Schema
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Plan, Start
-from calibayes.learn.progress import Callback
+from calibayes.learn.run import Callback
 from calibayes.learn.train import Fold
 from calibayes.model import parameters, pickles
 from calibayes.model.binding import ColumnBinding, bind
@@ -151,12 +151,6 @@ class Specification(NamedTuple):
     """Results that the estimator shows as attributes, by name."""
 
 
-def class_prior_of(given: Any, allows_zero: bool = False) -> ClassPrior:
-    """The class prior that class probabilities (k,), a `ClassPrior` or None (count the classes) mean."""
-    prior = given if isinstance(given, ClassPrior) else ClassPrior(fixed=given)
-    return replace(prior, allows_zero=prior.allows_zero or allows_zero)
-
-
 @dataclass(frozen=True)
 class Recipe:
     """What to train and how.
@@ -242,7 +236,7 @@ def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
     specification = recipe.specify(rows, classes)
     summary = rows.summary
     binding = bind(specification.families, summary)
-    for name, family in binding.families.items():
+    for name, family in binding.families.items() if recipe.rule.needs else ():
         parameters.abilities_present(recipe.rule, name, family)
     families = dict(binding.families)
     if getattr(recipe.engine, "is_on_device", False):

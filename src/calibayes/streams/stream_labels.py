@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from calibayes.core.protocols import Array, Engine
-from calibayes.model.labels import distinct, read_target, read_weight, refuse_missing_labels
+from calibayes.model.input import distinct, read_target, read_weight, refuse_missing_labels
 from calibayes.streams.chunk_source import ChunkSource
 from calibayes.streams.chunks import Chunk, RowStream
 from calibayes.streams.open import open_stream

@@ -15,8 +15,7 @@ from calibayes.core.protocols import Array, Engine
 from calibayes.engines import engine_for, is_distributed
 from calibayes.kernels.dispatch import most_threads
 from calibayes.model.door import InMemory, OfTable, TableInput
-from calibayes.model.input import convert, set_names
-from calibayes.model.labels import read_weight, require_labels
+from calibayes.model.input import convert, read_weight, require_labels, set_names
 from calibayes.model.progress import ProgressReporter
 from calibayes.streams.chunk_source import ChunkSource
 from calibayes.streams.chunks import Chunk, read_ahead

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibayes.model.labels import distinct
+from calibayes.model.input import distinct
 
 
 @pytest.mark.parametrize(

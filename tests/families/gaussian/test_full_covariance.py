@@ -185,7 +185,7 @@ class TestUndecidedRows:
         few = model.fit(x, y).statistics_["columns"]
         weights = np.eye(3)[y] - model.predict_proba(x)
         assert 0.2 < (without_negligible(weights) == 0).mean() < 1.0
-        monkeypatch.setattr("calibayes.learn.loop.NEGLIGIBLE", 0.0)
+        monkeypatch.setattr("calibayes.learn.run.NEGLIGIBLE", 0.0)
         every = model.fit(x, y).statistics_["columns"]
         for name, value in every.items():
             assert_allclose(few[name], value, rtol=1e-9, atol=1e-8)

@@ -71,10 +71,10 @@ class HostInput(InMemory):
 class DeviceInput(HostInput):
     """A table X on a device, y and sample weights anywhere."""
 
-    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
-        super().__init__(X, _on_host(y), _on_host(sample_weight))
-        self.values = X.detach() if hasattr(X, "detach") else X
-        self.placement = placement_of(X)
+    def __post_init__(self) -> None:
+        self.y, self.sample_weight = _on_host(self.y), _on_host(self.sample_weight)
+        self.values = self.X.detach() if hasattr(self.X, "detach") else self.X
+        self.placement = placement_of(self.X)
 
     def home(self) -> Home | None:
         return home_of(self.placement)

@@ -10,7 +10,6 @@ from sklearn.exceptions import NotFittedError
 
 import calibayes as cb
 from calibayes.analysis.prediction_sets import conformal_quantile, probability_score, thresholds
-from calibayes.model.decisions import Decisions
 from calibayes.trust import AdaptiveScore, HeldOut
 from tests.contract.test_scikit_learn import ESTIMATORS
 
