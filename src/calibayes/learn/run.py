@@ -395,7 +395,7 @@ def learn(
     """
     while active := {str(i): run for i, run in enumerate(runs) if not run.done}:
         measured = {name: MeasuredState.of(run) for name, run in active.items()}
-        totals = sum_over_blocks(partial(_measure_states, measured), source, engine)
+        totals = engine.total(partial(_measure_states, measured), source)
         for name, run in active.items():
             entry = run.receive(totals[name])
             record(run)
@@ -470,15 +470,6 @@ class MiniBatches:
 def mini_batches(source: Source, size: int, seed: int) -> Sweep:
     """A sweep of mini-batches in a random order that follows from a seed."""
     return MiniBatches(source, size, np.random.default_rng(seed))
-
-
-def sum_over_blocks(function: Callable[[Block], Mapping[str, Any]], source: Source, engine: Engine) -> Any:
-    """The sum of a function over all blocks of a source."""
-
-    def of_block(block: Block) -> Mapping[str, Any]:
-        return function(block)
-
-    return engine.total(of_block, source)
 
 
 class MeasuredState(NamedTuple):

@@ -36,7 +36,6 @@ from calibayes.learn.run import (
     learn_recorded,
     mini_batches,
     problem_of,
-    sum_over_blocks,
 )
 
 
@@ -84,7 +83,7 @@ def data_sums(model: Model, source: Source, engine: Engine, k: int) -> DataSums:
             "held_out": float(block.held_out.sum()),
         }
 
-    sums = DataSums(**sum_over_blocks(of_block, source, engine))
+    sums = DataSums(**engine.total(of_block, source))
     return sums._replace(statistics=hosted(sums.statistics))
 
 
@@ -119,7 +118,7 @@ def _with_earlier(
 
 def start_statistics(model: Model, source: Source, engine: Engine, start: Start, k: int) -> ModelArrays:
     """Statistics of the rows with the weights of a start."""
-    return sum_over_blocks(lambda block: model.statistics(block, start.weights(block, k)), source, engine)
+    return engine.total(lambda block: model.statistics(block, start.weights(block, k)), source)
 
 
 def prepared(model: AnyModel, data: DataSums, source: Source, engine: Engine, k: int) -> AnyModel:
@@ -235,7 +234,7 @@ def entry_statistics(
         weights = rule.entry_weights(onehot, np.exp(log_normalize(log_joint)[0]))
         return model.statistics(block, weights * block.weight[:, None], parameters)
 
-    return sum_over_blocks(of_block, source, engine)
+    return engine.total(of_block, source)
 
 
 @dataclass(frozen=True)
@@ -278,7 +277,7 @@ def _fold_totals(
             for number, (model, view) in enumerate(zip(models, views, strict=True))
         }
 
-    return list(sum_over_blocks(of_block, source, engine).values())
+    return list(engine.total(of_block, source).values())
 
 
 def fold_runs(

@@ -240,25 +240,25 @@ def bind(specifications: Sequence[tuple[Any, ...]], summary: TableSummary) -> Co
     names = [_checked_specification(entry)[0] for entry in specifications]
     if len(set(names)) < len(names):
         raise ValueError(f"family names must differ: {', '.join(names)}")
-    families, encoders, chosen = {}, {}, {}
+    table, families, encoders, chosen = summary.head, {}, {}, {}
     taken: dict[int, str] = {}
     for name, family, selection, *rest in specifications:
         indices = positions(selection, summary)
-        is_all = indices is all_positions(len(summary.names))
+        is_all = indices is all_positions(len(table.names))
         twice = not is_all and len(set(indices)) < len(indices)
         if twice or (taken and not taken.keys().isdisjoint(indices)):
             _refuse_twice(name, indices, taken, summary)
         if len(specifications) > 1:
             taken |= dict.fromkeys(indices, name)
         if indices:
-            encoder = _encoder(family, *rest)
+            encoder: Encoder = rest[0] if rest and rest[0] is not None else ENCODERS[family.reads]()
             families[name], encoders[name] = family, encoder.fit(summary, indices)
             chosen[name] = tuple(indices)
     if not families:
         raise ValueError("no family has any columns")
-    types = summary.types()
-    conversion = summary.conversion or ColumnConversion(summary.names, types)
-    return ColumnBinding(families, encoders, chosen, summary.names, types, summary.origin, conversion)
+    types = table.types()
+    conversion = table.conversion or ColumnConversion(table.names, types)
+    return ColumnBinding(families, encoders, chosen, table.names, types, table.origin, conversion)
 
 
 def _encoder(family: Family, given: Encoder | None = None) -> Encoder:

@@ -19,7 +19,7 @@ from calibayes.kernels.dispatch import native_kernels
 from calibayes.model.delegates import feature
 from calibayes.tables.conversion import IDENTIFIER, ColumnConversion, learn_conversion
 from calibayes.tables.kinds import is_streamed
-from calibayes.tables.memory_summary import summary_of
+from calibayes.tables.memory_summary import MemorySummary, summary_of
 from calibayes.tables.origin import FromFrame
 from calibayes.tables.read import array_names, object_array, read_array, read_frame, refuse_lazy
 from calibayes.tables.sources import ArraySource
@@ -96,6 +96,8 @@ class Rows(NamedTuple):
     @property
     def summary(self) -> TableSummary:
         """The summary of the rows, which encoders are fitted to."""
+        if self.table.cache is None:
+            return MemorySummary(self.table, self.weight, self.codes)
         return summary_of(self.table, self.weight, self.codes)
 
     def encoded(self, binding: Any) -> Mapping[str, Array]:
@@ -105,7 +107,7 @@ class Rows(NamedTuple):
 
     def source(self, binding: Any, weight: Array, held_out: Array, **sizes: int) -> Source:
         """The encoded rows in blocks, with these weights."""
-        return ArraySource(self.encoded(binding), self.codes, weight, held_out, **sizes)
+        return ArraySource(binding.encode(self.table), self.codes, weight, held_out, **sizes)
 
     def in_memory(self) -> Rows:
         """These rows."""

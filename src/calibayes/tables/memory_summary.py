@@ -219,8 +219,8 @@ class MemorySummary(summaries.TableSummary):
         return encoder.encode(self.head)
 
     def _centers(self, columns: Array) -> Array:
-        chosen = summaries.sample_positions(self.n)
-        rows = columns[center_rows(self.n) if chosen is None else chosen[center_rows(len(chosen))]]
+        chosen = summaries.sample_positions(len(columns))
+        rows = columns[center_rows(len(columns)) if chosen is None else chosen[center_rows(len(chosen))]]
         return column_centers(rows, lambda places: np.nanmean(columns[:, places], axis=0, dtype=np.float64))
 
     def _missing(self, j: int) -> tuple[int, float]:

@@ -54,22 +54,28 @@ class ArraySource:
         """Rows per block."""
         if self.rows_per_block is not None:
             return self.rows_per_block
-        row = sum(_bytes_per_row(columns) for columns in self.columns.values()) + BYTES_PER_CLASS * self.k
+        n = len(self.labels)
+        row = BYTES_PER_CLASS * self.k + sum(
+            _sparse_row_bytes(columns) if is_sparse(columns) else columns.shape[1] * columns.dtype.itemsize
+            for columns in self.columns.values()
+        )
         # The sums of a block have at least one number per class and column; they must not outweigh its rows.
         sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
         least = max(FEWEST_ROWS, int(BYTES_PER_SUM * sums // row))
-        blocks = min(-(-self.n * row // BYTES_PER_BLOCK), self.n // least)
-        whole = max(int(blocks), 1)
-        return max(-(-self.n // (whole // BLOCK_MULTIPLE * BLOCK_MULTIPLE or whole)), 1)
+        blocks = max(int(min(-(-n * row // BYTES_PER_BLOCK), n // least)), 1)
+        return max(-(-n // (blocks // BLOCK_MULTIPLE * BLOCK_MULTIPLE or blocks)), 1)
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         """The given rows as a block; ``first`` is the number of its first row in the table."""
-        columns = {name: _select_rows(array, rows) for name, array in self.columns.items()}
+        columns = {
+            name: _sparse_rows(array, rows) if is_sparse(array) else array[rows]
+            for name, array in self.columns.items()
+        }
         return Block(columns, self.labels[rows], self.weight[rows], self.held_out[rows], first)
 
     def parts(self) -> Sequence[Callable[[], Block]]:
         rows = self._rows
-        return [ConsecutiveRows(self, start, start + rows) for start in range(0, self.n, rows)]
+        return [ConsecutiveRows(self, start, start + rows) for start in range(0, len(self.labels), rows)]
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
         order = rng.permutation(self.n)
@@ -95,9 +101,9 @@ def _same(block: Block) -> Block:
     return block
 
 
-def _select_rows(x: Array, rows: slice | Array) -> Array:
-    """The given rows of a matrix; consecutive rows of a CSR matrix share its memory."""
-    if not is_sparse(x) or not isinstance(rows, slice) or rows.step not in (None, 1) or x.format != "csr":
+def _sparse_rows(x: AnyArray, rows: slice | Array) -> AnyArray:
+    """The given rows of a sparse matrix; consecutive rows of a CSR matrix share its memory."""
+    if not isinstance(rows, slice) or rows.step not in (None, 1) or x.format != "csr":
         return x[rows]
     start, stop, _ = rows.indices(x.shape[0])
     cells = slice(x.indptr[start], x.indptr[max(start, stop)])
@@ -108,8 +114,6 @@ def _select_rows(x: Array, rows: slice | Array) -> Array:
     return selected
 
 
-def _bytes_per_row(x: AnyArray) -> float:
-    """Stored bytes per row, on average."""
-    if is_sparse(x):
-        return float(x.nnz * (x.data.itemsize + x.indices.itemsize) / max(x.shape[0], 1))
-    return float(x.shape[1] * x.dtype.itemsize)
+def _sparse_row_bytes(x: AnyArray) -> float:
+    """Stored bytes per row of a sparse matrix, on average."""
+    return float(x.nnz * (x.data.itemsize + x.indices.itemsize) / max(x.shape[0], 1))

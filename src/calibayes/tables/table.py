@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -142,6 +142,8 @@ class Table:
 
     n: int = field(init=False, repr=False, compare=False)
     """Number of rows."""
+    content_range: tuple[float, float] | None = field(default=None, init=False, repr=False, compare=False)
+    """`value_range` of all columns, computed once: several encoders need it."""
 
     def __post_init__(self) -> None:
         first = next(iter(self.content), np.zeros(0)) if isinstance(self.content, tuple) else self.content
@@ -228,14 +230,15 @@ class Table:
             self.missing_cache[j] = missing_mask(self.column(j))
         return self.missing_cache[j]
 
-    def value_range(self, matrix: Array) -> tuple[float, float]:
+    def value_range(self, matrix: AnyArray) -> tuple[float, float]:
         """Minimum and maximum of a matrix of columns of this table; NaN if a value is missing."""
-        return self._content_range if matrix is self.content else _extent(matrix)
-
-    @cached_property
-    def _content_range(self) -> tuple[float, float]:
-        """`value_range` of all columns, computed once: several encoders need it."""
-        return _extent(cast(Array, self.content))
+        is_whole = matrix is self.content
+        if is_whole and self.content_range is not None:
+            return self.content_range
+        found = moments.extent(matrix.data if is_sparse(matrix) else matrix)
+        if is_whole:
+            object.__setattr__(self, "content_range", found)
+        return found
 
     def with_cache(self) -> Table:
         """The same table with an empty cache (see `cached`); tables of some of its rows get a cache of their own."""
@@ -271,10 +274,6 @@ class Table:
         return replace(
             self, content=content, distinct_cache=distinct, missing_cache={}, originals=originals, cache=cache
         )
-
-
-def _extent(matrix: AnyArray) -> tuple[float, float]:
-    return moments.extent(matrix.data if is_sparse(matrix) else matrix)
 
 
 @lru_cache(maxsize=8)
@@ -332,7 +331,9 @@ def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = Fal
     table.
     """
     table = _booleans_as_numbers(table, indices) if booleans else table
-    refuse_other_kind(table, indices, "fiub" if booleans else "fiu")
+    kinds = "fiub" if booleans else "fiu"
+    if isinstance(table.content, tuple) or table.content.dtype.kind not in kinds:
+        refuse_other_kind(table, indices, kinds)
     matrix = table.matrix(indices)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
     _refuse_large(table, indices, matrix)
