@@ -16,8 +16,9 @@ from calibayes.core.named_arrays import add
 from calibayes.core.protocols import Block, Rule, Source
 from calibayes.engines import Serial
 from calibayes.learn import Plan, train
+from calibayes.model.door import InMemory
 from calibayes.model.estimator import holding, require_sums
-from calibayes.model.input import training_rows
+from calibayes.model.input import Reading
 from calibayes.model.recipe import Assembly
 from calibayes.rules import rule_named
 
@@ -66,9 +67,8 @@ class Site:
 
     def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         fitted = model.fitted_
-        _, rows = training_rows(
-            model, X, y, sample_weight, model.class_weight, classes=fitted.classes, reset=False
-        )
+        how = Reading(model.class_weight, classes=fitted.classes, reset=False)
+        _, rows = InMemory(X, y, sample_weight).rows(model, None, how)
         self._source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
 
     def sums(self, function: Callable[[Block], Mapping[str, Any]]) -> Mapping[str, Any]:

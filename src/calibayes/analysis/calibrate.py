@@ -14,8 +14,7 @@ from calibayes.core.protocols import AdaptsFamilies, Family, ModelArrays, Rule
 from calibayes.engines import computing
 from calibayes.families.model import PRIOR
 from calibayes.learn import Run, as_arrays, learn, mini_batches, problem_of, stop_named
-from calibayes.model.door import rows_in_memory
-from calibayes.model.estimator import holding, reading_options, recipe_of
+from calibayes.model.estimator import holding, known_rows, recipe_of
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import TrainingRows
 from calibayes.model.parameters import abilities_present
@@ -60,8 +59,7 @@ def calibrate(self: Any, X: Any, y: Any, sample_weight: Any = None, *, rule: str
     fitted.learned()
     fitted.require_changeable()
     chosen = holding(self, fitted, rule=rule)
-    options = {**reading_options(self, fitted), "fewest_classes": 1, "unlabeled": False}
-    _, rows = rows_in_memory(self, X, y, sample_weight, **options)
+    rows = known_rows(self, X, y, sample_weight, fewest_classes=1, unlabeled=False)
     with computing(self.engine, self.n_jobs) as engine:
         result = _calibrated(fitted, rows, recipe_of(chosen, engine))
     return holding(self, result, rule=rule)

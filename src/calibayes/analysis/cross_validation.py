@@ -18,8 +18,9 @@ from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.kernels.posterior import assess, log_normalize
 from calibayes.learn import DataSums, data_sums
 from calibayes.model.decision import tempered
+from calibayes.model.door import InMemory
 from calibayes.model.estimator import GenerativeEstimator, recipe_of, refuse_parts_of_rows
-from calibayes.model.input import distinct, training_rows
+from calibayes.model.input import Reading, distinct
 from calibayes.model.parameters import whole_number
 from calibayes.model.recipe import Assembly, Recipe, assemble, encoded_source
 from calibayes.model.splits import shuffled_folds
@@ -91,7 +92,7 @@ def cross_validate_closed_form(
     recipe = recipe_of(reader)
     _refuse(recipe, reader.class_weight)
     refuse_parts_of_rows(reader)
-    classes, rows = training_rows(reader, X, y, sample_weight, reader.class_weight)
+    classes, rows = InMemory(X, y, sample_weight).rows(reader, None, Reading(reader.class_weight))
     fold = _fold_numbers(y, cv, groups)[rows.positions]
     assembly = assemble(recipe, rows, classes)
     reasons = [e.data_dependence for e in assembly.binding.encoders.values() if e.data_dependence]

@@ -20,8 +20,8 @@ from calibayes.encoders.levels import Levels
 from calibayes.engines import computing
 from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums, train
-from calibayes.model.door import on_numpy, rows_in_memory
-from calibayes.model.estimator import holding, reading_options, recipe_of, refuse_parts_of_rows
+from calibayes.model.door import on_numpy
+from calibayes.model.estimator import holding, known_rows, recipe_of, refuse_parts_of_rows
 from calibayes.model.fit import fold_temperature, needs_temperature
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import Rows
@@ -75,7 +75,7 @@ def forget(
     when = utc_text(date)
     if not fitted.is_additive:
         merging.require_retrainable(fitted, self.training, self.training_table_.missing_cells)
-    rows = training_rows_of(self, X, y, sample_weight)
+    rows = known_rows(self, X, y, sample_weight)
     rest = _remaining_rows(self, rows, remaining)
     with computing(self.engine, self.n_jobs) as engine:
         recipe = recipe_of(self, engine)
@@ -122,21 +122,16 @@ def retrained(fitted: Fitted, rows: Rows, recipe: Recipe) -> Fitted:
     return replace(result, temperature=temperature)
 
 
-def training_rows_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Rows:
-    """Rows as a fitted model reads those of its training."""
-    return rows_in_memory(model, X, y, sample_weight, **reading_options(model, model.fitted_))[1]
-
-
 def _remaining_rows(model: Any, rows: Rows, given: Any) -> Rows | None:
     """The training rows without some: those given, or for a model that is no sum those it refers to; None without any."""
     fitted, reference = model.fitted_, vars(model).get(TRAINING)
     if given is not None:
         if not isinstance(given, tuple) or len(given) not in (2, 3):
             raise ValueError(f"remaining must be (X, y) or (X, y, sample_weight), got {type(given).__name__}")
-        return training_rows_of(model, *given)
+        return known_rows(model, *given)
     if fitted.is_additive or reference is None:
         return None
-    return rows_without(fitted, training_rows_of(model, *reference), rows)
+    return rows_without(fitted, known_rows(model, *reference), rows)
 
 
 def rows_without(fitted: Fitted, rows: Rows, removed: Rows) -> Rows:
@@ -359,7 +354,7 @@ def _of_before(receipt: ForgettingReceipt, before: Any, after: Any) -> Iterator[
 
 def _of_refit(receipt: ForgettingReceipt, after: Any, remaining: tuple[Any, ...]) -> Iterator[ReceiptCheck]:
     """The sums and posterior probabilities of a model beside those of a training on the remaining rows."""
-    fitted, rows = after.fitted_, training_rows_of(after, *remaining)
+    fitted, rows = after.fitted_, known_rows(after, *remaining)
     yield ReceiptCheck(
         "rows left",
         len(rows.codes) == receipt.rows_left,

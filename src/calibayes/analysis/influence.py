@@ -17,9 +17,10 @@ from calibayes.engines import computing
 from calibayes.families import Product
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model.door import InMemory
 from calibayes.model.estimator import refuse_parts_of_rows
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import new_table, read_target, training_rows
+from calibayes.model.input import Reading, new_table, read_target
 from calibayes.model.predict import tempered_posterior
 from calibayes.tables.text import shortened
 
@@ -255,9 +256,8 @@ def influence_of_groups(
     self.fitted_.refuse_shifted_priors()
     refuse_parts_of_rows(self)
     fitted: Fitted = self.fitted_
-    _, rows = training_rows(
-        self, X, y, sample_weight, self.class_weight, classes=fitted.classes, fewest_classes=1, reset=False
-    )
+    how = Reading(self.class_weight, classes=fitted.classes, fewest_classes=1, reset=False)
+    _, rows = InMemory(X, y, sample_weight).rows(self, None, how)
     block = Block(rows.encoded(fitted.binding), rows.codes, rows.weight, np.zeros(len(rows.codes)))
     trained = TrainedRows(fitted, block, _test_block(self, X_test, y_test))
     n = new_table(self, X).n

@@ -15,7 +15,7 @@ from calibayes.encoders import MissingAsLevel
 from calibayes.encoders.encoder import Encoder
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model.door import engine_of
+from calibayes.model.door import open_rows
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import new_table
 from calibayes.model.parameters import whole_number
@@ -230,7 +230,7 @@ def fill_rows(self: Any, X: Any) -> Any:
     column types of ``X``.
     """
     fitted, table = _learned(self), new_table(self, X)
-    with engine_of(self) as engine:
+    with open_rows(X).engine(self) as engine:
         return like_frame(fill(fitted, table, engine), X)
 
 

@@ -23,10 +23,10 @@ from calibayes.model.attributes import FittedAttribute
 from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import delegate
 from calibayes.model.door import open_rows
-from calibayes.model.input import Rows, class_probabilities, kept_rows_line, new_table
+from calibayes.model.input import Reading, Rows, class_probabilities, kept_rows_line, new_table
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
-from calibayes.model.remembered import OUT_OF_FOLD, forget_adaptation, forget_rows, keep_shifted
+from calibayes.model.remembered import OUT_OF_FOLD, TRAINING, forget_adaptation, forget_rows, keep_shifted
 from calibayes.model.splits import divided
 from calibayes.model.verification import verified_conversion
 from calibayes.tables.conversion import IDENTIFIER
@@ -103,7 +103,7 @@ class PosteriorAverage(Classifier):
         given = open_rows(X, y, sample_weight)
         with computing(self.engine, self.n_jobs) as engine:
             reader, read = unfitted_copy(self), given.in_memory()
-            classes, rows = read.rows(reader, class_weight=self.class_weight)
+            classes, rows = read.rows(reader, engine, Reading(self.class_weight))
             everything = read.beyond
             if everything is not None:
                 everything = replace(everything.weighted(self.class_weight), conversion=reader.conversion_)
@@ -123,8 +123,8 @@ class PosteriorAverage(Classifier):
                 everything,
             )
             fitted = self.completed(training.run(), training)
-        kept = given.kept()
-        if kept:
+        kept = given.kept(rows)
+        if TRAINING in kept:
             kept[OUT_OF_FOLD] = training.held_out
         return adopt(self, {**vars(reader), "fitted_": fitted, **kept})
 

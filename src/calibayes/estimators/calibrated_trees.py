@@ -30,11 +30,11 @@ from calibayes.model import parameters
 from calibayes.model.attributes import Note, fitted_of
 from calibayes.model.binding import ColumnBinding, every, position
 from calibayes.model.delegates import feature
-from calibayes.model.door import TableInput, open_rows, rows_in_memory
-from calibayes.model.estimator import GenerativeEstimator, Traits, holding, reading_options
+from calibayes.model.door import TableInput, open_rows
+from calibayes.model.estimator import GenerativeEstimator, Traits, holding, known_rows
 from calibayes.model.fit import known_classes
 from calibayes.model.fitted import ROUNDING, Fitted, begin
-from calibayes.model.input import Rows, TrainingRows
+from calibayes.model.input import Reading, Rows, TrainingRows
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
 from calibayes.model.recipe import Assembly, Recipe, Specification, assemble
@@ -401,26 +401,26 @@ class CalibratedTrees(GenerativeEstimator):
         tree, each leaf takes the step of growth on the residuals of the new rows, times their share among all rows so
         far. Raises ValueError if columns are monotone: single leaves do not stay in order.
         """
-        given = open_rows(X, y, sample_weight)
         if not hasattr(self, "fitted_"):
-            return forget_rows(self._fitted_to(given, classes=known_classes(classes, None)))
+            return forget_rows(self._fitted_to(open_rows(X, y, sample_weight), known_classes(classes, None)))
         self._refuse_parts_of_rows()
         with computing(self.engine, self.n_jobs) as engine:
             known_classes(classes, self.fitted_)
-            _, rows = given.in_memory().rows(self, **reading_options(self, self.fitted_))
+            rows = known_rows(self, X, y, sample_weight)
             fitted = with_rows(self.fitted_, rows, engine)
         seen = self.training_table_ + rows.described()
         return forget_rows(adopt(self, {**vars(self), "fitted_": fitted, "training_table_": seen}))
 
-    def _fitted_to(self, given: TableInput, **options: Any) -> Self:
+    def _fitted_to(self, given: TableInput, classes: Array | None = None) -> Self:
         with computing(self.engine, self.n_jobs) as engine:
             reader, recipe = unfitted_copy(self), self._recipe(engine)
             self._settings()
-            options |= {"class_weight": self.class_weight}
-            classes, rows = given.in_memory().rows(reader, **options)
-            rows = expand_counts(rows, parameters.seed_of(self.random_state))
-            fitted = grown_model(recipe, classes, rows)
-        return adopt(self, {**vars(reader), "fitted_": fitted, **given.kept()})
+            classes, rows = given.in_memory().rows(
+                reader, engine, Reading(self.class_weight, classes=classes)
+            )
+            expanded = expand_counts(rows, parameters.seed_of(self.random_state))
+            fitted = grown_model(recipe, classes, expanded)
+        return adopt(self, {**vars(reader), "fitted_": fitted, **given.kept(rows)})
 
     def summary(self) -> PlainText:
         """Plain text: classes, columns, trees and their log loss on held-out rows."""
@@ -471,7 +471,7 @@ class CalibratedTrees(GenerativeEstimator):
         if remaining is not None:
             raise ValueError("trees are not grown again on the remaining rows: fit again on them")
         self._refuse_parts_of_rows()
-        _, rows = rows_in_memory(self, X, y, sample_weight, **reading_options(self, self.fitted_))
+        rows = known_rows(self, X, y, sample_weight)
         left = without_rows(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs))
         exact = (
             "counts of the data in the leaves: the rows were subtracted; leaf values took a step back, no more",

@@ -89,13 +89,9 @@ class GaussianPreset(GenerativeEstimator):
 
     def _over_columns(self, family: Gaussian) -> Sequence[tuple[Any, ...]]:
         """A family over all columns, as they are encoded."""
-        encoder = self._chosen_encoder()
-        return [("columns", family, every) if encoder is None else ("columns", family, every, encoder)]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = getattr(self, "encoder", None) is not None
-        return tags
+        if getattr(self, "encoder", None) is None:
+            return [("columns", family, every)]
+        return [("columns", family, every, self._chosen_encoder())]
 
     @property
     def encoded_names_(self) -> tuple[str, ...]:
@@ -439,7 +435,7 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
         solver = one_of("solver", self.solver, ("svd", "eigen"))
         number("tol", self.tol, 0.0, math.inf)
         if self.shrinkage is None and self.covariance_estimator is None:
-            return super()._specification(rows, classes)
+            return Specification(self._families(), self._class_prior(len(classes)))
         refused = "covariance_estimator is not supported with solver='svd'. Try solver='eigen'"
         check_options(self.shrinkage, self.covariance_estimator, solver, refused)
         if not needs_rows(self.shrinkage, self.covariance_estimator):

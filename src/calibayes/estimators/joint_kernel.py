@@ -18,8 +18,15 @@ from calibayes.kernels.joint_density import STEPS, ClassSums, KernelRows, poster
 from calibayes.model import parameters
 from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import feature
-from calibayes.model.door import engine_of, open_rows
-from calibayes.model.input import Rows, class_frequencies, kept_rows_line, new_table, set_training_table
+from calibayes.model.door import InMemory, open_rows
+from calibayes.model.input import (
+    Reading,
+    Rows,
+    class_frequencies,
+    kept_rows_line,
+    new_table,
+    set_training_table,
+)
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.splits import expand_counts, unit_weight
 from calibayes.model.verification import (
@@ -325,9 +332,11 @@ class JointKernelClassifier(Classifier):
         given = open_rows(X, y, sample_weight)
         with given.engine(self):
             # Only ratios of weights are used.
-            classes, rows = given.in_memory().rows(reader, class_weight=self.class_weight, most_weight=np.inf)
+            classes, rows = given.in_memory().rows(
+                reader, None, Reading(self.class_weight, most_weight=np.inf)
+            )
             class_frequencies(rows.codes, rows.weight / rows.weight.max(), classes)  # every class has some
-            rows = expand_counts(rows, seed)
+            table_rows, rows = rows, expand_counts(rows, seed)
             rows = rows._replace(weight=rows.weight / rows.weight.max())
             density = joint_density(rows, len(classes), most, seed)
             place, step, found = 0, 0, {}
@@ -336,7 +345,7 @@ class JointKernelClassifier(Classifier):
                 place, step = best_smoothing(losses[:, steps])
                 found = {"left_out_log_loss_": losses}
         state = _state(classes, rows.summary, density, Smoothing(steps[step], prior_rows[place]))
-        return adopt(self, {**vars(reader), **state, **found, **given.kept()})
+        return adopt(self, {**vars(reader), **state, **found, **given.kept(table_rows)})
 
     def _candidates(self) -> tuple[list[int], list[float]]:
         """Bandwidth steps and numbers of pseudo-rows to choose from."""
@@ -405,7 +414,7 @@ class JointKernelClassifier(Classifier):
         x, sources = density.encode(table), np.array(density.encoder.sources)
 
         def scores(present: Array) -> Array:
-            with engine_of(self):
+            with InMemory(X).engine(self):
                 rows = kinds.known_cells(x, present[:, sources])
                 return density.log_posterior_at(rows, self._smoothing()).reshape(len(present), len(x), -1)
 

@@ -369,7 +369,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
                 weights = weights * class_factors(self.class_weight, classes, rows.codes, rows.weights)
             training = Training(rows, weights, table_rows, len(np.asarray(read.y)), seed, report)
             state = self._train(training, classes)
-        return adopt(self, {**vars(reader), **state, **given.kept()})
+        return adopt(self, {**vars(reader), **state, **given.kept(table_rows)})
 
     _repr_html_ = property(html_method)
     _repr_mimebundle_ = mime_bundle

@@ -264,7 +264,7 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
                 )
         reader.classes_, reader.densities_, reader.dependence_ = classes, densities, dependence
         reader.feature_names_ = densities.feature_names(names, classes.tolist())
-        adopt(self, {**vars(reader), **given.kept()})
+        adopt(self, {**vars(reader), **given.kept(table_rows)})
         return features, table_rows.positions
 
     def transform(self, X: Any) -> Array:

@@ -21,7 +21,7 @@ from calibayes.learn.train import prepare_folds
 from calibayes.model import delegates, parameters, pickles
 from calibayes.model.door import open_rows
 from calibayes.model.estimator import GenerativeEstimator, recipe_of
-from calibayes.model.input import Rows, require_labels
+from calibayes.model.input import Reading, Rows, require_labels
 from calibayes.model.parameters import adopt, estimator, number, seed_of, unfitted_copy
 from calibayes.model.recipe import Recipe, shared_folds
 from calibayes.model.splits import held_out_masks
@@ -97,7 +97,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
         with computing(base.engine, base.n_jobs) as engine:
             read = given.in_memory()
-            classes, rows = read.rows(base, class_weight=base.class_weight)
+            classes, rows = read.rows(base, engine, Reading(base.class_weight))
             masks = held_out_masks(self.cv, rows, len(np.asarray(read.y)), seed_of(self.random_state))
             recipe = recipe_of(base.set_params(rule=GDT()), engine)
             results = _path_scores(recipe, rows, classes, masks, lams)
@@ -106,7 +106,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = {name: getattr(trained, name) for name in FITTED_OF_ESTIMATOR if hasattr(trained, name)}
         results = {"lam": np.array(lams), **results}
         state = {"cv_results_": results, "lam_": lam, "estimator_": trained, **names}
-        return adopt(self, {**vars(unfitted_copy(self)), **state, **given.kept()})
+        return adopt(self, {**vars(unfitted_copy(self)), **state, **given.kept(rows)})
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""

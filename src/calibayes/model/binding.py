@@ -302,8 +302,8 @@ def _checked_specification(entry: Any) -> tuple[Any, ...]:
     name, family = entry[0], entry[1]
     if not isinstance(name, str) or name == PRIOR:
         raise ValueError(f"a family's name must be a string other than {PRIOR!r}, got {name!r}")
-    if not is_family(family):
-        lacks = ", ".join(method for method in FAMILY_METHODS if not hasattr(family, method))
+    lacks = ", ".join(method for method in FAMILY_METHODS if not hasattr(family, method))
+    if lacks or isinstance(family, type):
         why = f"it has no {lacks} (a subclass of calibayes.families.Density has them)"
         raise ValueError(
             f"{name!r} must be bound to a family such as Gaussian(), got {family!r}: "

@@ -15,13 +15,28 @@ from typing import Any, Self, TypeAlias, cast
 import numpy as np
 from sklearn import get_config
 from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_consistent_length
 
 from calibayes.core.notices import is_collecting
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import computing
 from calibayes.kernels.dispatch import OnDevice, most_threads
 from calibayes.model.delegates import feature
-from calibayes.model.input import Rows, TrainingRows, is_dispatched, new_table, require_labels, training_rows
+from calibayes.model.input import (
+    AS_GIVEN,
+    Reading,
+    Rows,
+    TrainingRows,
+    check_total_weight,
+    class_factors,
+    convert,
+    is_dispatched,
+    new_table,
+    read_table,
+    read_target,
+    read_weight,
+    require_labels,
+)
 from calibayes.model.remembered import TRAINING, TrainingReference
 from calibayes.tables.kinds import dask_kind, is_streamed, taken_out
 from calibayes.tables.table import Table
@@ -52,14 +67,18 @@ class TableInput:
         raise NotImplementedError(f"{type(self).__name__} has no method in_memory()")
 
     def engine(self, estimator: Any) -> AbstractContextManager[Engine]:
-        """The engine of a call of an estimator; inside, computations use its number of threads."""
-        return engine_of(estimator)
+        """The engine of a call of an estimator; inside, computations use its number of threads.
 
-    def rows(
-        self, reader: Any, engine: Engine, class_weight: Any = None, **options: Any
-    ) -> tuple[Array, TrainingRows]:
-        """Classes and training rows; ``reader`` notes their columns. The options are those of `training_rows`."""
-        return self.in_memory().rows(reader, engine, class_weight, **options)
+        An estimator without a parameter ``engine`` uses the threads of its caller unless it has ``n_jobs``.
+        """
+        n_jobs = getattr(estimator, "n_jobs", None)
+        if hasattr(estimator, "engine"):
+            return computing(estimator.engine, n_jobs)
+        return computing(None, most_threads() if n_jobs is None else n_jobs)
+
+    def rows(self, reader: Any, engine: Engine, how: Reading = AS_GIVEN) -> tuple[Array, TrainingRows]:
+        """Classes and training rows; ``reader`` notes their columns. Rows of weight zero are left out."""
+        return self.in_memory().rows(reader, engine, how)
 
     def map(self, model: Any, method: str, function: OfTable) -> Any:
         """The values of a prediction method of a fitted model for all rows, by a function of a table in memory."""
@@ -77,14 +96,15 @@ class TableInput:
         """Attributes of an estimator that say where its training rows are, if they are on a device."""
         return {}
 
-    def kept(self) -> dict[str, Any]:
-        """Attributes that an estimator has after `fit`: the place of the rows and a reference to what was given.
+    def kept(self, rows: TrainingRows) -> dict[str, Any]:
+        """Attributes that an estimator has after `fit`: a record of the table, its place, a reference to what was given.
 
         Models that are trained inside another call, such as members of an ensemble, refer to nothing.
         """
-        if is_collecting():
-            return self.place()
-        return {**self.place(), TRAINING: TrainingReference(self.X, self.y, self.sample_weight)}
+        state = {"training_table_": rows.described(), **self.place()}
+        if not is_collecting():
+            state[TRAINING] = TrainingReference(self.X, self.y, self.sample_weight)
+        return state
 
 
 @dataclass(eq=False)
@@ -97,10 +117,26 @@ class InMemory(TableInput):
     def in_memory(self) -> InMemory:
         return self
 
-    def rows(
-        self, reader: Any, engine: Engine | None = None, class_weight: Any = None, **options: Any
-    ) -> tuple[Array, Rows]:
-        return training_rows(reader, self.X, self.y, self.sample_weight, class_weight, **options)
+    def rows(self, reader: Any, engine: Engine | None = None, how: Reading = AS_GIVEN) -> tuple[Array, Rows]:
+        if self.y is None:
+            require_labels(reader, self.y)
+        table = read_table(reader, self.X, reset=how.reset)
+        target = read_target(
+            self.y, unlabeled=how.unlabeled, classes=how.classes, fewest_classes=how.fewest_classes
+        )
+        check_consistent_length(target.codes, np.empty(table.n))
+        is_weighted = self.sample_weight is not None
+        weight = read_weight(self.sample_weight, table.n) if is_weighted else np.ones(table.n)
+        rows = Rows(table, target.codes, weight, np.arange(table.n))
+        if is_weighted:
+            rows = rows.only(weight > 0)
+        if how.reset:
+            rows = rows._replace(table=convert(reader, rows.table))
+        if how.class_weight is not None:
+            rows = rows.times(class_factors(how.class_weight, target.classes, rows.codes, rows.weight))
+        if is_weighted or how.class_weight is not None:
+            check_total_weight(rows.weight, how.most_weight)
+        return target.classes, rows
 
     def map(self, model: Any, method: str, function: OfTable) -> Any:
         table = new_table(model, self.X)
@@ -133,19 +169,6 @@ def in_memory(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]
     """Table, labels and weights in memory: those of files and streams are read, columns that are named are taken out."""
     read = open_rows(X, y, sample_weight).in_memory()
     return read.X, read.y, read.sample_weight
-
-
-def rows_in_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Array, Rows]:
-    """Classes and training rows in memory, as a fitted estimator reads them."""
-    return open_rows(X, y, sample_weight).in_memory().rows(estimator, **options)
-
-
-def engine_of(estimator: Any, engine: Any = None) -> AbstractContextManager[Engine]:
-    """The given engine, or that of an estimator, for a call; one that has none uses the threads of its caller."""
-    if hasattr(estimator, "engine"):
-        return computing(estimator.engine if engine is None else engine, estimator.n_jobs)
-    n_jobs = getattr(estimator, "n_jobs", None)
-    return computing(engine, most_threads() if n_jobs is None else n_jobs)
 
 
 def accuracy(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -25,10 +25,18 @@ from calibayes.model.delegates import delegate, feature
 from calibayes.model.door import labels_at, on_numpy, open_rows
 from calibayes.model.fit import fit, known_classes, update
 from calibayes.model.fitted import Fitted, log_change, with_priors
-from calibayes.model.input import TrainingRows, class_probabilities, kept_rows_line, set_training_table
+from calibayes.model.input import (
+    Reading,
+    Rows,
+    TrainingRows,
+    class_probabilities,
+    kept_rows_line,
+    set_training_table,
+)
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter
 from calibayes.model.recipe import (
+    DEFAULT_OPTIONS,
     Recipe,
     Specification,
     TrainingOptions,
@@ -177,7 +185,7 @@ class GenerativeEstimator(Classifier):
     def _recipe(self, engine: Engine) -> Recipe:
         """What to train and how, from the constructor parameters. Raises ValueError if one is invalid."""
         parameters.whole_number("max_iter", self.max_iter, 0)
-        options = training_options(self.training)
+        options = DEFAULT_OPTIONS if self.training is None else training_options(self.training)
         callbacks = list(options.callbacks or ())
         if self.verbose:
             callbacks.insert(0, ProgressReporter(type(self).__name__, True).after_update)
@@ -200,18 +208,15 @@ class GenerativeEstimator(Classifier):
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all rows at once: give row weights instead")
 
-    def _reading(self, rule: Rule) -> dict[str, Any]:
+    def _reading(self, rule: Rule) -> Reading:
         """How training rows are read."""
-        return {
-            "class_weight": self.class_weight,
-            "fewest_classes": self._traits.fewest_classes,
-            "unlabeled": rule.uses_unlabeled,
-        }
+        return Reading(self.class_weight, rule.uses_unlabeled, fewest_classes=self._traits.fewest_classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan, tags.input_tags.sparse = True, self._traits.reads_sparse
-        tags.input_tags.string, tags.array_api_support = self._traits.reads_text, self._traits.runs_on_device
+        tags.input_tags.string = self._traits.reads_text or getattr(self, "encoder", None) is not None
+        tags.array_api_support = self._traits.runs_on_device
         return tags
 
     # -- training ----------------------------------------------------------------------------------------------------
@@ -232,8 +237,9 @@ class GenerativeEstimator(Classifier):
             reader, recipe = unfitted_copy(self), self._recipe(engine)
             if recipe.options.privacy is not None:
                 return adopt(self, feature("privacy").fit_privately(self, recipe, given))
-            fitted = fit(recipe, *given.rows(reader, engine, **self._reading(recipe.rule)))
-        return adopt(self, {**vars(reader), "fitted_": fitted, **given.kept()})
+            classes, rows = given.rows(reader, engine, self._reading(recipe.rule))
+            fitted = fit(recipe, classes, rows)
+        return adopt(self, {**vars(reader), "fitted_": fitted, **given.kept(rows)})
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on further rows.
@@ -252,10 +258,10 @@ class GenerativeEstimator(Classifier):
             self._refuse_parts_of_rows()
             reader = unfitted_copy(self) if before is None else forget_rows(copy.copy(self))
             known, is_first = known_classes(on_numpy(classes), before), before is None
-            options = {**self._reading(recipe.rule), "classes": known, "reset": is_first}
-            known, rows = given.in_memory().rows(reader, **options)
+            how = self._reading(recipe.rule)._replace(classes=known, reset=is_first)
+            known, rows = given.in_memory().rows(reader, engine, how)
             fitted = update(before, recipe, known, rows)
-        seen = reader.training_table_ if is_first else self.training_table_ + rows.described()
+        seen = rows.described() if is_first else self.training_table_ + rows.described()
         return adopt(self, {**vars(reader), "fitted_": fitted, "training_table_": seen, **given.place()})
 
     calibrate = delegate("analysis.calibrate")
@@ -408,6 +414,8 @@ def require_sums(model: GenerativeEstimator) -> None:
     model._refuse_parts_of_rows()
 
 
-def reading_options(model: GenerativeEstimator, fitted: Fitted) -> dict[str, Any]:
-    """How an estimator reads rows like those that its model was trained on."""
-    return {**model._reading(fitted.rule), "classes": fitted.classes, "reset": False}
+def known_rows(model: GenerativeEstimator, X: Any, y: Any, sample_weight: Any = None, **changes: Any) -> Rows:
+    """Rows in memory, read like those that the model of an estimator was trained on."""
+    fitted = model.fitted_
+    how = model._reading(fitted.rule)._replace(classes=fitted.classes, reset=False, **changes)
+    return open_rows(X, y, sample_weight).in_memory().rows(model, None, how)[1]

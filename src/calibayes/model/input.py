@@ -11,7 +11,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from calibayes.core.notices import note_once
 from calibayes.core.protocols import Array, Source
@@ -30,6 +30,25 @@ from calibayes.tables.training_table import TrainingTable, training_table
 
 MOST_WEIGHT = 1e100
 """Largest sum of sample weights: sums of squares of the largest numbers, times it, are finite."""
+
+
+class Reading(NamedTuple):
+    """How labels and weights of training rows are read."""
+
+    class_weight: Mapping[Any, float] | str | None = None
+    unlabeled: bool = False
+    """Whether rows without a label take part."""
+    classes: Array | None = None
+    """All classes, if they are known."""
+    fewest_classes: int = 2
+    reset: bool = True
+    """Whether the columns are those of a first table, which the estimator notes."""
+    most_weight: float = MOST_WEIGHT
+    """Largest sum of the weights."""
+
+
+AS_GIVEN = Reading()
+"""Every class and row that is given, without class weights."""
 
 
 class TrainingRows(Protocol):
@@ -93,6 +112,11 @@ class Rows(NamedTuple):
         factor = self.factor[keep] if isinstance(self.factor, np.ndarray) else self.factor
         return Rows(self.table.rows(keep), self.codes[keep], self.weight[keep], self.positions[keep], factor)
 
+    def times(self, factor: Array) -> Rows:
+        """The rows with their weights times class weights (n,), without those whose weight is zero then."""
+        weighted = self._replace(weight=self.weight * factor, factor=factor)
+        return weighted.only(read_weight(weighted.weight, len(factor)) > 0)
+
     @property
     def summary(self) -> TableSummary:
         """The summary of the rows, which encoders are fitted to."""
@@ -124,7 +148,9 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     Sets ``n_features_in_`` and, for named columns, ``feature_names_in_`` of the estimator, as scikit-learn does. Unless
     ``reset``, columns are converted as those of the first table were.
     """
-    table = _read_columns(estimator, X, reset=reset)
+    table = X if isinstance(X, Table) else _read_columns(estimator, X, reset=reset)
+    if table is X:
+        _match_names(estimator, table, reset=reset)
     conversion = None if reset else getattr(estimator, "conversion_", None)
     if conversion is None or table.conversion is not None:
         return table
@@ -153,9 +179,6 @@ def convert(estimator: Any, table: Table) -> Table:
 def _read_columns(estimator: Any, X: Any, *, reset: bool) -> Table:
     if reset and native_kernels.is_missing:
         note_once(native_kernels.advice)
-    if isinstance(X, Table):
-        _match_names(estimator, X, reset=reset)
-        return X
     if nw.dependencies.is_into_dataframe(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return read_frame(X)
@@ -196,43 +219,6 @@ def new_table(estimator: Any, X: Any) -> Table:
     """The table that a fitted estimator is to predict."""
     check_is_fitted(estimator)
     return read_table(estimator, X, reset=False)
-
-
-def training_rows(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    class_weight: Mapping[Any, float] | str | None = None,
-    *,
-    unlabeled: bool = False,
-    classes: Array | None = None,
-    fewest_classes: int = 2,
-    reset: bool = True,
-    most_weight: float = MOST_WEIGHT,
-) -> tuple[Array, Rows]:
-    """Classes and rows. Rows of weight zero are left out. Raises ValueError if weights sum to more than ``most_weight``.
-
-    With ``reset``, sets ``training_table_`` of the estimator.
-    """
-    require_labels(estimator, y)
-    table = read_table(estimator, X, reset=reset)
-    target = read_target(y, unlabeled=unlabeled, classes=classes, fewest_classes=fewest_classes)
-    check_consistent_length(target.codes, np.empty(table.n))
-    rows = Rows(table, target.codes, read_weight(sample_weight, table.n), np.arange(table.n))
-    if sample_weight is not None:
-        rows = rows.only(rows.weight > 0)
-    if reset:
-        rows = rows._replace(table=convert(estimator, rows.table))
-    if class_weight is not None:
-        factors = class_factors(class_weight, target.classes, rows.codes, rows.weight)
-        rows = rows._replace(weight=rows.weight * factors, factor=factors)
-        rows = rows.only(read_weight(rows.weight, len(rows.weight)) > 0)
-    if sample_weight is not None or class_weight is not None:
-        check_total_weight(rows.weight, most_weight)
-    if reset:
-        estimator.training_table_ = rows.described()
-    return target.classes, rows
 
 
 def set_training_table(estimator: Any, table: Table) -> None:

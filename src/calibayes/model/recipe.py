@@ -226,7 +226,8 @@ class Assembly(NamedTuple):
             weight, validation = rows.weight, np.broadcast_to(0.0, len(rows.codes))
         else:
             weight, validation = rows.weight * ~held_out, rows.weight * held_out
-        return rows.source(self.binding, weight, validation, **block_sizes(self.model))
+        sizes = {"k": len(self.classes), "least_cells": self.model.least_cells}
+        return rows.source(self.binding, weight, validation, **sizes)
 
 
 def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
@@ -261,12 +262,8 @@ def encoded_source(
     columns: Mapping[str, Array], model: Product, codes: Array, weight: Array, held_out: Array
 ) -> ArraySource:
     """Encoded rows in blocks of a size that suits the model."""
-    return ArraySource(columns, codes, weight, held_out, **block_sizes(model))
-
-
-def block_sizes(model: Product) -> dict[str, int]:
-    """What the number of rows of a block depends on: see `ArraySource`."""
-    return {"k": len(model.prior.layout.classes), "least_cells": model.least_cells}
+    k = len(model.prior.layout.classes)
+    return ArraySource(columns, codes, weight, held_out, k=k, least_cells=model.least_cells)
 
 
 def recoded(

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from calibayes.core.protocols import Array, Engine
-from calibayes.model.input import distinct, read_target, read_weight, refuse_missing_labels
+from calibayes.model.input import Reading, distinct, read_target, read_weight, refuse_missing_labels
 from calibayes.streams.chunk_source import ChunkSource
 from calibayes.streams.chunks import Chunk, RowStream
 from calibayes.streams.open import open_stream
@@ -39,24 +39,19 @@ class _ChunkLabels(NamedTuple):
     weight: Array | None
 
 
-def read_labels(
-    stream: RowStream,
-    engine: Engine,
-    *,
-    unlabeled: bool,
-    classes: Array | None = None,
-    fewest_classes: int = 2,
-) -> StreamLabels:
+def read_labels(stream: RowStream, engine: Engine, how: Reading) -> StreamLabels:
     """Read the labels and weights of all rows."""
     chunks: list[_ChunkLabels] = engine.each(_labels_of_chunk, ChunkSource(stream, ()))
     if not chunks:
         raise ValueError("Found array with 0 sample(s): the table has no rows")
     known = np.concatenate([chunk.values for chunk in chunks])
     missing = sum(int(np.count_nonzero(chunk.codes < 0)) for chunk in chunks)
-    if not unlabeled:
+    if not how.unlabeled:
         refuse_missing_labels(missing)
     values = np.array([*known.tolist(), None], dtype=object) if missing else known
-    target = read_target(values, unlabeled=unlabeled, classes=classes, fewest_classes=fewest_classes)
+    target = read_target(
+        values, unlabeled=how.unlabeled, classes=how.classes, fewest_classes=how.fewest_classes
+    )
     places = np.split(target.codes, np.cumsum([len(chunk.values) for chunk in chunks]))
     dtype = np.min_scalar_type(-len(target.classes) - 1)
     codes = np.concatenate(

@@ -15,7 +15,7 @@ from calibayes.core.protocols import Array, Engine
 from calibayes.engines import engine_for, is_distributed
 from calibayes.kernels.dispatch import most_threads
 from calibayes.model.door import InMemory, OfTable, TableInput
-from calibayes.model.input import convert, read_weight, require_labels, set_names
+from calibayes.model.input import AS_GIVEN, Reading, convert, read_weight, require_labels, set_names
 from calibayes.model.progress import ProgressReporter
 from calibayes.streams.chunk_source import ChunkSource
 from calibayes.streams.chunks import Chunk, read_ahead
@@ -35,25 +35,22 @@ class StreamInput(TableInput):
     def in_memory(self) -> InMemory:
         """The rows in memory; of a source with very many rows some, by their number, and in ``beyond`` all of them."""
         engine = engine_for(most_threads())
-        rows = _all_rows(self, engine, unlabeled=True, fewest_classes=1)
+        rows = _all_rows(self, engine, Reading(unlabeled=True, fewest_classes=1))
         read = rows.in_memory()
         labels = np.array([*rows.classes.tolist(), None], dtype=object)[read.codes]
         table = InMemory(replace(read.table, conversion=None), labels, read.weight)
         table.beyond = rows if len(read.codes) < len(rows.codes) else None
         return table
 
-    def rows(
-        self, reader: Any, engine: Engine, class_weight: Any = None, **options: Any
-    ) -> tuple[Array, StreamedRows]:
+    def rows(self, reader: Any, engine: Engine, how: Reading = AS_GIVEN) -> tuple[Array, StreamedRows]:
         """Classes and rows, which are read in passes by the engine."""
         require_labels(reader, self.y)
         reporter = ProgressReporter(type(reader).__name__, bool(reader.verbose))
         reporter.report("reading labels", 0.0)
-        rows = _all_rows(self, engine, **options)
-        rows = replace(rows.weighted(class_weight), report=lambda text: reporter.report(text, 0.0))
+        rows = _all_rows(self, engine, how)
+        rows = replace(rows.weighted(how.class_weight), report=lambda text: reporter.report(text, 0.0))
         rows = replace(rows, conversion=convert(reader, _text_and_dates(rows)).conversion)
         set_names(reader, rows.summary.head)
-        reader.training_table_ = rows.described()
         return rows.classes, rows
 
     def map(self, model: Any, method: str, function: OfTable) -> Any:
@@ -94,7 +91,7 @@ def _present(names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
     return known
 
 
-def _all_rows(given: TableInput, engine: Engine, **options: Any) -> StreamedRows:
+def _all_rows(given: TableInput, engine: Engine, how: Reading) -> StreamedRows:
     """All rows of a source, their columns not yet converted."""
     sample_weight = given.sample_weight
     is_one_number = isinstance(sample_weight, Number)  # also those of NumPy
@@ -102,7 +99,7 @@ def _all_rows(given: TableInput, engine: Engine, **options: Any) -> StreamedRows
     conversion = ColumnConversion(stream.names, stream.types)
     if is_distributed(engine) and not ChunkSource(stream).is_lazy:
         engine = engine_for(most_threads())  # rows that workers cannot read are read here
-    labels = read_labels(stream, engine, **options)
+    labels = read_labels(stream, engine, how)
     if is_one_number:
         labels = labels._replace(weight=np.broadcast_to(read_weight(sample_weight, 1), len(labels.codes)))
     return StreamedRows(stream, engine, conversion, *labels)

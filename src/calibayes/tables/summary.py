@@ -159,8 +159,8 @@ def in_sample(first: int, count: int, n: int, most: int = SAMPLE_ROWS) -> Array:
 
 def sample_positions(n: int) -> Array | None:
     """Positions of the rows in the sample of a table with n rows; None if all are."""
-    chosen = in_sample(0, n, n)
-    return None if chosen.all() else np.flatnonzero(chosen)
+    chosen = None if n <= SAMPLE_ROWS else in_sample(0, n, n)
+    return None if chosen is None or chosen.all() else np.flatnonzero(chosen)
 
 
 def sample_of(table: Table, weight: Array, codes: Array | None) -> Sample:

@@ -336,7 +336,10 @@ def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = Fal
         refuse_other_kind(table, indices, kinds)
     matrix = table.matrix(indices)
     matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
-    _refuse_large(table, indices, matrix)
+    limit = min(LARGEST, float(np.finfo(matrix.dtype).max))
+    low, high = table.value_range(matrix)
+    if not (-limit <= low and high <= limit):  # also if a value is missing: then each column is checked
+        _refuse_large(table, indices, matrix, limit)
     if is_sparse(matrix) and np.isnan(matrix.data).any():
         name = table.names[indices[columns_where(matrix, np.isnan)[0]]]
         raise ValueError(f"column {name!r} contains NaN: a sparse table cannot have missing values")
@@ -375,12 +378,8 @@ def _booleans_as_numbers(table: Table, indices: Sequence[int]) -> Table:
     return Table(table.names, tuple(columns))
 
 
-def _refuse_large(table: Table, indices: Sequence[int], matrix: Array) -> None:
+def _refuse_large(table: Table, indices: Sequence[int], matrix: Array, limit: float) -> None:
     """Raise ValueError if a number is infinite, or so large that its square overflows."""
-    limit = min(LARGEST, float(np.finfo(matrix.dtype).max))
-    low, high = table.value_range(matrix)
-    if -limit <= low and high <= limit:  # false if a value is missing: then each column is checked
-        return
     too_large = columns_where(matrix, lambda values: np.abs(values) > limit)
     if len(too_large):
         first = indices[too_large[0]]

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from calibayes.backends.dask.collections import Unhashed, has_current_client, unwrapped
 from calibayes.backends.dask.engine import Dask
 from calibayes.core.protocols import Array, Engine
-from calibayes.model.door import OfTable, engine_of
+from calibayes.engines import computing
+from calibayes.model.door import OfTable
 from calibayes.streams.streaming import StreamInput
 from calibayes.tables.kinds import dask_kind
 from calibayes.tables.read import refuse_lazy
@@ -38,7 +39,9 @@ class DaskInput(StreamInput):
     def engine(self, estimator: Any) -> AbstractContextManager[Engine]:
         """The engine of the estimator, or the current cluster if it has none."""
         is_free = getattr(estimator, "engine", None) is None
-        return engine_of(estimator, Dask() if is_free and has_current_client() else None)
+        if is_free and hasattr(estimator, "engine") and has_current_client():
+            return computing(Dask(), estimator.n_jobs)
+        return super().engine(estimator)
 
     def map(self, model: Any, method: str, function: OfTable) -> Any:
         """The predictions as a lazy Dask array."""

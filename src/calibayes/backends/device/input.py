@@ -19,9 +19,9 @@ from calibayes.backends.device.array import DeviceArray, Placement, is_on_device
 from calibayes.backends.device.engine import DeviceEngine
 from calibayes.core.protocols import Array, Engine
 from calibayes.model.attributes import HOME
-from calibayes.model.door import InMemory, OfTable, TableInput, engine_of
+from calibayes.model.door import InMemory, OfTable, TableInput
 from calibayes.model.estimator import holding
-from calibayes.model.input import Rows, new_table, refuse_on_device, training_rows
+from calibayes.model.input import AS_GIVEN, Reading, Rows, new_table, refuse_on_device
 from calibayes.tables.kinds import is_streamed, taken_out
 from calibayes.tables.table import Table
 
@@ -91,15 +91,12 @@ class DeviceInput(HostInput):
             raise ValueError(
                 f"engine must be None for an X on a device, where it is computed, got {given!r}. {ADVICE}"
             )
-        with engine_of(estimator):
+        with super().engine(estimator):
             yield DeviceEngine(self.placement, (self.host, self.values))
 
-    def rows(
-        self, reader: Any, engine: Engine | None = None, class_weight: Any = None, **options: Any
-    ) -> tuple[Array, Rows]:
-        return training_rows(
-            reader, self._readable(reader), self.y, self.sample_weight, class_weight, **options
-        )
+    def rows(self, reader: Any, engine: Engine | None = None, how: Reading = AS_GIVEN) -> tuple[Array, Rows]:
+        on_host = InMemory(self._readable(reader), self.y, self.sample_weight)
+        return on_host.rows(reader, engine, how)
 
     def map(self, model: Any, method: str, function: OfTable) -> Any:
         _require_same_home(model, self.home(), method)
