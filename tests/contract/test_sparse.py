@@ -177,7 +177,7 @@ def test_families_side_by_side_over_a_sparse_table():
 def test_a_sparse_table_has_the_parts_of_a_table():
     X, _ = documents(20)
     table, dense = read_array(sparse.csc_matrix(X)), read_array(X)
-    assert (table.n, table.names, table.missing_count()) == (dense.n, dense.names, 0)
+    assert (table.n, table.names) == (dense.n, dense.names)
     assert_array_equal(table.column(3), dense.column(3))
     assert_array_equal(table.matrix([3, 1]).toarray(), dense.matrix([3, 1]))
     assert_array_equal(table.rows(np.arange(20) > 4).content.toarray(), X[5:])

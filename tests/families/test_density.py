@@ -190,7 +190,7 @@ def test_every_engine_computes_the_same(name):
     expected = predicted(name, Serial())
     np.testing.assert_allclose(predicted(name, Threads(2)), expected, rtol=1e-9)
     distributed = pytest.importorskip("distributed")
-    with distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None):
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"):
         np.testing.assert_allclose(predicted(name, Dask()), expected, rtol=1e-9)
 
 

@@ -11,6 +11,8 @@ from calibayes.files.registry import ESTIMATORS, FOREIGN, FUNCTIONS, VALUES
 from calibayes.files.value_objects import field_names, field_types, fits
 from tests.contract.test_scikit_learn import ESTIMATORS as PUBLIC
 
+BASES = {"ColumnDensity", "Density"}
+"""Base classes of families that users write: such a model cannot be saved."""
 OF_TRAINING = {
     "Dask",
     "DataSums",
@@ -35,7 +37,7 @@ def public_values():
 
 def test_every_public_class_is_registered():
     missing = {name for name, value in public_values() if VALUES.get(name) is not value}
-    assert missing == OF_TRAINING
+    assert missing == OF_TRAINING | BASES
 
 
 def test_every_estimator_is_registered():

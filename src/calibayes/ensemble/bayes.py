@@ -155,8 +155,8 @@ class BayesClassifier(PosteriorAverage):
     trees_ = FittedAttribute("grown", "The trees that are grown on the members.")
     density_ = FittedAttribute("density", "The member with the density, before calibration.")
 
-    def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
-        learns_from_some = self.cv is None and self.growth(rows) is not None
+    def _members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
+        learns_from_some = self.cv is None and self._growth(rows) is not None
         k, most = len(classes), MEMBER_ROWS if learns_from_some else None
         if self.families is None:
             return standard_members(None, rows, k, self.keep_rows, most)
@@ -181,13 +181,13 @@ class BayesClassifier(PosteriorAverage):
             name: standard[name] if name in standard else member_of(name, *parts) for name, *parts in listed
         }
 
-    def growth(self, rows: Rows) -> GrowthSettings | None:
+    def _growth(self, rows: Rows) -> GrowthSettings | None:
         is_grown = (
             len(rows.codes) >= ROWS_FOR_TREES if self.families is None else TREES in list(self.families)
         )
         return GrowthSettings() if is_grown else None
 
-    def completed(self, fitted: FittedEnsemble, training: EnsembleTraining) -> FittedEnsemble:
+    def _completed(self, fitted: FittedEnsemble, training: EnsembleTraining) -> FittedEnsemble:
         """The ensemble with the member for densities, which is trained now if it has no weight."""
         evaluated = training.results
         name = self.density or (DENSITY if DENSITY in evaluated else next(iter(evaluated)))
@@ -298,7 +298,7 @@ class PosteriorMixture(PosteriorAverage):
 
     models: Sequence[tuple[str, Any]] | None = None
 
-    def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
+    def _members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
         default = [("kernel", KernelNB()), ("linear", LinearDiscriminantAnalysis())]
         given = default if self.models is None else self.models
         return {name: member_of(name, *parts) for name, *parts in named_members(given)}

@@ -65,15 +65,15 @@ class PosteriorAverage(Classifier):
     kept_rows_ = FittedAttribute("kept_rows", "Largest number of training rows that a member keeps.")
     out_of_fold_error_ = FittedAttribute("error", "Error of the ensemble on held-out rows.")
 
-    def members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
+    def _members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
         """Name -> member, or the reason why it is left out."""
         raise TypeError(f"{type(self).__name__} names no members")
 
-    def growth(self, rows: Rows) -> GrowthSettings | None:
+    def _growth(self, rows: Rows) -> GrowthSettings | None:
         """How trees are grown on the members; None if none are."""
         return None
 
-    def completed(self, fitted: FittedEnsemble, training: EnsembleTraining) -> FittedEnsemble:
+    def _completed(self, fitted: FittedEnsemble, training: EnsembleTraining) -> FittedEnsemble:
         """The fitted ensemble with what is computed after its training."""
         return fitted
 
@@ -108,7 +108,7 @@ class PosteriorAverage(Classifier):
             if everything is not None:
                 everything = replace(everything.weighted(self.class_weight), conversion=reader.conversion_)
             rows = rows._replace(table=rows.table.with_cache())
-            members, settings = self.members(rows, classes), self.growth(rows)
+            members, settings = self._members(rows, classes), self._growth(rows)
             seed, most = parameters.seed_of(self.random_state), None if settings is None else MEMBER_ROWS
             training = EnsembleTraining(
                 members,
@@ -122,7 +122,7 @@ class PosteriorAverage(Classifier):
                 settings,
                 everything,
             )
-            fitted = self.completed(training.run(), training)
+            fitted = self._completed(training.run(), training)
         kept = given.kept(rows)
         if TRAINING in kept:
             kept[OUT_OF_FOLD] = training.held_out

@@ -316,7 +316,7 @@ class Choice(NamedTuple):
 
 
 def _has_probabilities(model: Any) -> bool:
-    if model.linear_loss().log_probability is None:
+    if model._linear_loss().log_probability is None:
         raise AttributeError(
             "loss='hinge' has no probabilities: use loss='log', or wrap the classifier in CalibratedClassifierCV"
         )
@@ -336,8 +336,8 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
     scoring: str = "loss"
     choice_rows: int | None = 2000
 
-    always_fitted: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "C_")
-    further_fitted: ClassVar[tuple[str, ...]] = ("cv_results_",)
+    _always_fitted: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "C_")
+    _further_fitted: ClassVar[tuple[str, ...]] = ("cv_results_",)
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
@@ -358,7 +358,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         A row of weight w counts as w copies of it. A fit that fails leaves the estimator as it was.
         """
         reader, seed = unfitted_copy(self), seed_of(self.random_state)
-        for check in (self.linear_loss, self._scoring, self._costs):  # before any long computation
+        for check in (self._linear_loss, self._scoring, self._costs):  # before any long computation
             check()
         given = open_rows(X, y, sample_weight)
         with given.engine(self), progress_reports(type(self).__name__, self.verbose) as report:
@@ -412,7 +412,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         if len(candidates) * len(costs) == 1:
             return Choice(candidates[0], costs[0])
         data_sets = self._selection_data(estimates, training)
-        criterion = self.linear_loss(), self._scoring()
+        criterion = self._linear_loss(), self._scoring()
         losses = held_out_losses(data_sets, costs, training.rows.k, criterion, training.report)
         best, place = divmod(int(np.argmin(losses)), len(costs))
         sizes = np.array([len(candidate) for candidate in candidates])
@@ -425,7 +425,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
     ) -> LinearModel:
         """Fitted to standardized features, with coefficients for the features before standardization."""
         center, scale = self._center_and_scale(features, rows.weights)
-        loss = self.linear_loss()
+        loss = self._linear_loss()
         reduced, restore = reduce_features((features - center) / scale, loss)
         model = restore(loss.solve((reduced, rows.codes, rows.k, weights), cost))
         coefficients = model.coefficients / scale
@@ -473,7 +473,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
             [positions],
         )
 
-    def linear_loss(self) -> Loss:
+    def _linear_loss(self) -> Loss:
         """The loss that ``loss`` and ``penalty`` name. Raises ValueError if they are unknown."""
         if (self.loss, self.penalty) not in LOSSES:
             raise ValueError(
@@ -527,7 +527,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         return np.asarray(self.classes_[codes])
 
     def _log_posterior(self, table: Table, engine: Engine) -> Array:
-        log_probability = self.linear_loss().log_probability
+        log_probability = self._linear_loss().log_probability
         assert log_probability is not None
         return log_probability(self._linear_scores(table))
 

@@ -412,14 +412,14 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
     random_state: int | np.random.RandomState | None = None
     verbose: bool | None = None
 
-    always_fitted: ClassVar[tuple[str, ...]] = ()
-    further_fitted: ClassVar[tuple[str, ...]] = ()
+    _always_fitted: ClassVar[tuple[str, ...]] = ()
+    _further_fitted: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes besides classes, densities and names of features: those that every fit sets, and further ones."""
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
-        optional = ("dependence_", *OPTIONAL_COLUMNS, *self.further_fitted)
-        if not is_fitted_with(self, (*FITTED, *COLUMNS, *self.always_fitted), optional):
+        optional = ("dependence_", *OPTIONAL_COLUMNS, *self._further_fitted)
+        if not is_fitted_with(self, (*FITTED, *COLUMNS, *self._always_fitted), optional):
             return
         fitted, names = cast(Any, self), verify_columns(self).converted_names
         densities, classes = fitted.densities_, fitted.classes_
@@ -441,7 +441,7 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return int(cast(Any, self).densities_.n_rows)
 
-    def candidate_pairs(
+    def _candidate_pairs(
         self, rows: LabeledNumbers, names: Sequence[str], report: Report
     ) -> tuple[list[Array], Dependence | None]:
         """Candidate selections of (class, pair), each as positions in the flat (k, pairs) table; here one without pairs."""
@@ -464,7 +464,7 @@ class WithPairs(LogDensityRecipe):
     selection: Any = "cv"
     max_pairs: int | None = 10_000
 
-    def candidate_pairs(
+    def _candidate_pairs(
         self, rows: LabeledNumbers, names: Sequence[str], report: Report
     ) -> tuple[list[Array], Dependence | None]:
         """Candidate selections of (class, pair), each as positions in the flat (k, pairs) table, and the dependence."""
@@ -511,7 +511,7 @@ def training_features(
     )
     standardized = rows._replace(columns=densities.standardize(rows.columns))
     varying_names = [names[j] for j in densities.varying]
-    candidates, dependence = recipe.candidate_pairs(standardized, varying_names, report)
+    candidates, dependence = recipe._candidate_pairs(standardized, varying_names, report)
     largest = max(candidates, key=len)
     densities = densities.with_pairs(*_pairs_at(largest, len(densities.varying)))
     features = densities.features(rows.columns, kept_positions if recipe.leave_one_out else None, report)

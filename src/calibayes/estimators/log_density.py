@@ -230,7 +230,7 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
     original_columns: bool = False
     normal_scores: bool = False
 
-    always_fitted: ClassVar[tuple[str, ...]] = ("dependence_",)
+    _always_fitted: ClassVar[tuple[str, ...]] = ("dependence_",)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate the densities of each class. A row of weight w counts as w copies of it."""

@@ -184,7 +184,7 @@ class CsvFormat:
     forms : mapping
         Column -> how its numbers are written, for columns of numbers.
     unknown : frozenset of str
-        Columns without a known cell among the rows that were looked at, if there may be more rows.
+        Columns without a known cell among the rows that were looked at.
     missing : Markers
     """
 
@@ -237,7 +237,7 @@ def format_of(beginning: bytes, options: CsvOptions, where: str, *, is_all: bool
     forms, unknown, marks = {}, set[str](), set[str]()
     for name, cells in zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True):
         known = [cell for cell in dict.fromkeys(cells) if cell.strip() not in missing.always]
-        if not known and not is_all:
+        if not known:
             unknown.add(name)
         if found := found_numbers(known, missing, decimal_comma=decimal_comma):
             forms[name] = found.form if options.decimal != "." else NumberFormat(plain_number)

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import calibayes as cb
 from calibayes.analysis.prediction_sets import conformal_quantile, probability_score, thresholds
+from calibayes.model.classifier import Classifier
 from calibayes.trust import AdaptiveScore, HeldOut
 from tests.contract.test_scikit_learn import ESTIMATORS
 
