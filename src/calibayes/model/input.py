@@ -180,7 +180,9 @@ def _read_columns(estimator: Any, X: Any, *, reset: bool) -> Table:
     if reset and native_kernels.is_missing:
         note_once(native_kernels.advice)
     if nw.dependencies.is_into_dataframe(X):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        known = None if reset else vars(estimator).get("feature_names_in_")
+        if known is None or known.tolist() != list(getattr(X, "columns", ())):
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
         return read_frame(X)
     if isinstance(X, list):
         X = object_array(X)  # NumPy would turn numbers beside strings into strings
