@@ -11,7 +11,7 @@ from calibayes.encoders import Dense
 from calibayes.tables.conversion import learn_conversion
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
-from calibayes.tables.row_hashes import content_hashes
+from calibayes.tables.summary import content_hashes
 from calibayes.tables.table import CodedColumn, distinct_values, numeric_matrix
 from calibayes.tables.training_table import training_table
 

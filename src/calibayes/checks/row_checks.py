@@ -21,7 +21,7 @@ from calibayes.checks.model_checks import best_of
 from calibayes.checks.subject import ExaminedColumn, Subject, cells_of
 from calibayes.core.protocols import Array
 from calibayes.kernels.level_counts import places_in_class
-from calibayes.tables.row_hashes import mixed
+from calibayes.tables.summary import mixed
 from calibayes.tables.text import counted
 
 LEAST_SHARE, EQUAL_ROWS = 0.01, 5

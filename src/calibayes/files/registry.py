@@ -14,7 +14,7 @@ from calibayes import dependence, encoders, engines, families, learn, rules
 from calibayes.analysis import cell_scores, column_cells, prior_shift, privacy, receipts
 from calibayes.core.protocols import Layout
 from calibayes.encoders import by_column_type, dense, leaves, numbers, schema
-from calibayes.ensemble import fitted_ensemble, grown_trees, member, path_members
+from calibayes.ensemble import fitted_ensemble, grown_trees, path_members
 from calibayes.estimators import column_kinds, joint_kernel, log_densities
 from calibayes.families import class_centers, covariances, priors
 from calibayes.files.value_objects import OlderFields
@@ -31,7 +31,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(fitted.Fitted, fitted_ensemble.FittedEnsemble, grown_trees.GrownTrees, ColumnBinding, Layout),
         *(joint_kernel.JointDensity, log_densities.LogDensities, joint_density.KernelRows),
         *(joint_density.NormalScores, joint_density.ProductKernel, dependence.Dependence),
-        *(member.CalibrationPath, path_members.KernelPath, path_members.ShrinkagePath),
+        *(path_members.CalibrationPath, path_members.KernelPath, path_members.ShrinkagePath),
         *(training_table.TrainingTable, kept_sums.KeptSums, summary_sums.DistinctSums, remembered.HeldOut),
         *(receipts.ForgettingReceipt, privacy.Privacy, privacy.PrivacyAccount, prior_shift.PriorShift),
         *(column_cells.ColumnCells, column_cells.DriftReference, cell_scores.SurpriseReference),

@@ -18,7 +18,7 @@ from calibayes.backends.dask.collections import LazyParts, Unhashed, unwrapped
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Block, Engine, Source
 from calibayes.engines import is_distributed
-from calibayes.kernels.level_counts import code_type
+from calibayes.kernels.dispatch import code_type
 from calibayes.model.input import Rows, check_total_weight, class_factors, read_weight
 from calibayes.streams.chunk_source import ChunkSource
 from calibayes.streams.chunks import (
