@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from calibayes.core.notices import text_table
 from calibayes.core.verify import require
 from calibayes.encoders.encoder import Encoder, HasRemarks
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table, holds_booleans
-from calibayes.tables.text import text_table
 
 NUMERIC, CATEGORICAL = "numeric", "categorical"
 NUMBERS = "numbers"

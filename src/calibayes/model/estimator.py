@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from calibayes.core.notices import PlainText, counted, listed, shortened
 from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.encoders.schema import Column, Schema
 from calibayes.engines import chosen_engine
@@ -47,7 +48,6 @@ from calibayes.model.verification import require_same_table, verified_conversion
 from calibayes.rules import rule_named
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
-from calibayes.tables.text import PlainText, counted, listed, shortened
 from calibayes.tables.training_table import TrainingTable
 
 Generative = TypeVar("Generative", bound="GenerativeEstimator")

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from calibayes.core.notices import counted
 from calibayes.core.protocols import AnyArray, Array
 from calibayes.streams.arrow import ArrowRows
 from calibayes.streams.chunks import Chunk, chunk_rows
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.read import array_names, read_array
-from calibayes.tables.text import counted
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 
 from calibayes.backends.dask.collections import LazyParts, Unhashed, unwrapped
-from calibayes.core.notices import warn
+from calibayes.core.notices import counted, warn
 from calibayes.core.protocols import Array, Block, Engine, Source
 from calibayes.engines import is_distributed
 from calibayes.kernels.level_counts import code_type
@@ -43,7 +43,6 @@ from calibayes.tables.summary_sums import (
     totals_after,
 )
 from calibayes.tables.table import Table
-from calibayes.tables.text import counted
 from calibayes.tables.training_table import TrainingTable, training_table
 
 # -- Rows of a stream that take part in a training, chunk by chunk, with their class codes and weights -------

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_length
 from calibayes.kernels import moments
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.tables.origin import FromFrame
 from calibayes.tables.table import Table
-from calibayes.tables.text import counted
 
 NUMBER_KINDS = frozenset(
     [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
