@@ -8,7 +8,7 @@ from typing import Any
 from calibayes.core.protocols import Array, Family
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import CATEGORICAL, NUMERIC, Schema
-from calibayes.estimators.column_kinds import (
+from calibayes.estimators.tabular import (
     ColumnKinds,
     KindChoices,
     check_kinds,

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibayes.core.notices import PlainText, counted, listed, shortened
 from calibayes.core.protocols import Array, Engine, Rule
-from calibayes.encoders.schema import Column, Schema
+from calibayes.encoders.schema import Column, Schema, TrainingTable
 from calibayes.engines import chosen_engine
 from calibayes.families import ClassPrior
 from calibayes.families.model import PRIOR
@@ -48,7 +48,6 @@ from calibayes.model.verification import require_same_table, verified_conversion
 from calibayes.rules import rule_named
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
-from calibayes.tables.training_table import TrainingTable
 
 Generative = TypeVar("Generative", bound="GenerativeEstimator")
 

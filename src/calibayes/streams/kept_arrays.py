@@ -16,7 +16,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.tables.kinds import ENVIRONMENT_VARIABLE, memory_budget
+from calibayes.tables.read import ENVIRONMENT_VARIABLE, memory_budget
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk, a used quota and a file that is too large for its file system."""

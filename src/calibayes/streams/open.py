@@ -27,8 +27,7 @@ from calibayes.streams.table_files import (
     read_ipc_files,
     read_parquet_files,
 )
-from calibayes.tables.kinds import dask_kind, is_duckdb, is_of_pyarrow, is_path
-from calibayes.tables.read import module_of_pyarrow, pyarrow
+from calibayes.tables.read import dask_kind, is_duckdb, is_of_pyarrow, is_path, module_of_pyarrow, pyarrow
 
 
 def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:

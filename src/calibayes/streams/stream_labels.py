@@ -14,7 +14,7 @@ from calibayes.model.input import Reading, distinct, read_target, read_weight, r
 from calibayes.streams.chunk_source import ChunkSource
 from calibayes.streams.chunks import Chunk, RowStream
 from calibayes.streams.open import open_stream
-from calibayes.tables.kinds import dask_kind
+from calibayes.tables.read import dask_kind
 from calibayes.tables.table import CodedColumn, missing_mask
 
 GROUP = 4096

@@ -17,6 +17,7 @@ import numpy as np
 from calibayes.backends.dask.collections import LazyParts, Unhashed, unwrapped
 from calibayes.core.notices import counted, warn
 from calibayes.core.protocols import Array, Block, Engine, Source
+from calibayes.encoders.schema import TrainingTable, training_table
 from calibayes.engines import is_distributed
 from calibayes.kernels.level_counts import code_type
 from calibayes.model.input import Rows, check_total_weight, class_factors, read_weight
@@ -43,7 +44,6 @@ from calibayes.tables.summary_sums import (
     totals_after,
 )
 from calibayes.tables.table import Table
-from calibayes.tables.training_table import TrainingTable, training_table
 
 # -- Rows of a stream that take part in a training, chunk by chunk, with their class codes and weights -------
 

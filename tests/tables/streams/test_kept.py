@@ -11,7 +11,7 @@ import pytest
 
 from calibayes.streams import kept_arrays as kept_module
 from calibayes.streams.kept_arrays import KeptArrays
-from calibayes.tables.kinds import memory_budget
+from calibayes.tables.read import memory_budget
 from calibayes.tables.sources import ArraySource
 
 

@@ -16,9 +16,8 @@ from calibayes.backends.dask.collections import LazyParts, Unhashed, unwrapped
 from calibayes.core.notices import counted, listed
 from calibayes.core.protocols import Array
 from calibayes.streams.chunks import Chunk
-from calibayes.tables.kinds import dask_kind
 from calibayes.tables.origin import FROM_ARRAY, Origin
-from calibayes.tables.read import array_names, read_array, read_frame, refuse_duplicate_names
+from calibayes.tables.read import array_names, dask_kind, read_array, read_frame, refuse_duplicate_names
 from calibayes.tables.table import Table
 
 
