@@ -23,6 +23,8 @@ from calibayes.tables.dates import DATE, DURATION
 from calibayes.tables.origin import origin_of
 from calibayes.tables.table import CodedColumn, Table, coded_columns, missing_objects, sorted_codes
 
+# -- Kinds of objects that hold a table, recognized by their types: nothing is imported or read for it --------
+
 ENVIRONMENT_VARIABLE = "CALIBAYES_MEMORY"
 DEFAULT_BUDGET = 2**28
 """Bytes of encoded rows that are kept in memory."""
@@ -114,9 +116,6 @@ def taken_out(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]
         raise ValueError(f"there is no column {lacking[0]!r}; the columns are {columns}")
     taken = [frame[part].to_numpy() if isinstance(part, str) else part for part in (y, sample_weight)]
     return frame.drop(names).to_native(), *taken
-
-
-# -- Kinds of objects that hold a table, recognized by their types: nothing is imported or read for it --------
 
 
 # -- pyarrow, which is optional and imported when it is needed -----------------------------------------------
