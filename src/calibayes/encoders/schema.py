@@ -147,7 +147,8 @@ def _column(summary: TableSummary, j: int, kind: str, reason: str, remark: str =
 
 def _reason(summary: TableSummary, j: int, given: frozenset[int] = frozenset()) -> str:
     """Where the kind of a column comes from, and what was done to the column before."""
-    converted = "" if summary.conversion is None else summary.conversion.remark(j)
+    conversion = summary.conversion
+    converted = conversion.remark(j) if conversion is not None and conversion.converters else ""
     source = "given" if j in given else ""
     return ", ".join(filter(None, (source, converted))) or content_type(summary, j)
 

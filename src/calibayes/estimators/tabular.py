@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+from calibayes import families
 from calibayes.core.protocols import Array, Family, resolve
 from calibayes.core.verify import require
 from calibayes.encoders.bins import AdaptiveBins, Grid, KMeansBins, bins_named
@@ -14,20 +15,6 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Counts, Flags, Numbers
 from calibayes.encoders.schema import CATEGORICAL, NUMERIC, Schema, content_type, default_kind, schema
 from calibayes.estimators.naive_bayes import ClassPriorAttributes
-from calibayes.families import (
-    Bernoulli,
-    Categorical,
-    ClassPrior,
-    Diagonal,
-    Dirichlet,
-    Gamma,
-    Gaussian,
-    KernelDensity,
-    Multinomial,
-    OverBins,
-    Poisson,
-    Silverman,
-)
 from calibayes.families.counts import smoothing_of
 from calibayes.families.kernel_bandwidths import Bandwidth, bandwidth_named
 from calibayes.model.binding import ColumnBinding, position
@@ -49,7 +36,7 @@ class KindChoices:
     """``alpha`` or ``prior`` of families that count."""
     bins: Encoder = field(default_factory=KMeansBins)
     levels: Encoder = field(default_factory=Levels)
-    kernel: Family = field(default_factory=lambda: KernelDensity(OverBins()))
+    kernel: Family = field(default_factory=lambda: families.KernelDensity(families.OverBins()))
     cells: Encoder = field(default_factory=AdaptiveBins)
     """The family of kernel densities, and the encoder of its columns."""
 
@@ -63,18 +50,20 @@ class Kind(NamedTuple):
 
 
 KINDS: dict[str, Kind] = {
-    "gaussian": Kind(lambda choices: Gaussian(Diagonal(), prior="auto"), lambda choices: Numbers()),
+    "gaussian": Kind(
+        lambda choices: families.Gaussian(families.Diagonal(), prior="auto"), lambda choices: Numbers()
+    ),
     "kernel": Kind(lambda choices: choices.kernel, lambda choices: choices.cells),
-    "binned": Kind(lambda choices: Categorical(**choices.smoothing), lambda choices: choices.bins),
+    "binned": Kind(lambda choices: families.Categorical(**choices.smoothing), lambda choices: choices.bins),
     "categorical": Kind(
-        lambda choices: Categorical(**choices.smoothing),
+        lambda choices: families.Categorical(**choices.smoothing),
         lambda choices: choices.levels,
         ("numbers", "booleans", "text", "categories", "dates"),
     ),
-    "multinomial": Kind(lambda choices: Multinomial(alpha=1.0), lambda choices: Counts()),
-    "poisson": Kind(lambda choices: Poisson(prior=Gamma()), lambda choices: Counts()),
+    "multinomial": Kind(lambda choices: families.Multinomial(alpha=1.0), lambda choices: Counts()),
+    "poisson": Kind(lambda choices: families.Poisson(prior=families.Gamma()), lambda choices: Counts()),
     "bernoulli": Kind(
-        lambda choices: Bernoulli(**choices.smoothing),
+        lambda choices: families.Bernoulli(**choices.smoothing),
         lambda choices: Flags(threshold=None),
         ("numbers", "booleans"),
     ),
@@ -174,8 +163,8 @@ class TabularNB(GenerativeEstimator):
     rare_levels: float = 0.0
     max_levels: int | None = None
     alpha: float | Array = 1.0
-    prior: Dirichlet | None = None
-    priors: Array | ClassPrior | None = None
+    prior: families.Dirichlet | None = None
+    priors: Array | families.ClassPrior | None = None
     class_weight: Mapping[Any, float] | str | None = None
 
     _numeric_kind: ClassVar[str] = "kernel"
@@ -278,12 +267,12 @@ class Binning(NamedTuple):
     """Cells that numbers are counted on, and the default bandwidth for them."""
 
     cells: Callable[[], Encoder]
-    bandwidth: Callable[[], Bandwidth] = OverBins
+    bandwidth: Callable[[], Bandwidth] = families.OverBins
 
 
 BINNINGS: Mapping[str, Callable[[], Binning]] = {
     "adaptive": lambda: Binning(AdaptiveBins),
-    "grid": lambda: Binning(Grid, Silverman),
+    "grid": lambda: Binning(Grid, families.Silverman),
 }
 """Short name -> binning."""
 
@@ -341,6 +330,6 @@ class KernelNB(TabularNB):
     def _choices(self) -> KindChoices:
         binning = binning_named(self.binning)
         rule = binning.bandwidth() if self.bandwidth is None else bandwidth_named(self.bandwidth)
-        family = KernelDensity(rule, number("prior_rows", self.prior_rows, 0.0, 1e300))
+        family = families.KernelDensity(rule, number("prior_rows", self.prior_rows, 0.0, 1e300))
         smoothing = smoothing_of(self.alpha, self.prior)
         return KindChoices(smoothing, levels=self._levels_encoder(), kernel=family, cells=binning.cells())

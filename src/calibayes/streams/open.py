@@ -25,18 +25,9 @@ from calibayes.model.progress import ProgressReporter
 from calibayes.streams import arrow, table_files
 from calibayes.streams.chunks import Chunk, ChunkSource, RowStream, chunk_rows, read_ahead
 from calibayes.streams.streamed_rows import StreamedRows, read_labels, silent
+from calibayes.tables import read
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.origin import FROM_ARRAY, Origin
-from calibayes.tables.read import (
-    array_names,
-    dask_kind,
-    is_duckdb,
-    is_of_pyarrow,
-    is_path,
-    module_of_pyarrow,
-    pyarrow,
-    read_array,
-)
 from calibayes.tables.summary import SAMPLE_ROWS
 from calibayes.tables.table import Table
 
@@ -87,11 +78,11 @@ class ArrayStream:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return array_names(self.array.shape[1])
+        return read.array_names(self.array.shape[1])
 
     @property
     def types(self) -> tuple[np.dtype[Any], ...]:
-        return read_array(self.array[:0], self.names).types()
+        return read.read_array(self.array[:0], self.names).types()
 
     @property
     def origin(self) -> Origin:
@@ -117,7 +108,7 @@ class ArrayStream:
             None if values is None else array_rows(values, first, stop)
             for values in (self.labels, self.weight)
         )
-        return Chunk(read_array(cells, names), labels, weight, first)
+        return Chunk(read.read_array(cells, names), labels, weight, first)
 
 
 def array_rows(array: AnyArray, start: int, stop: int) -> Array:
@@ -163,28 +154,35 @@ def open_stream(source: Any, y: Any, sample_weight: Any = None) -> RowStream:
     OSError
         If a file cannot be read.
     """
-    if dask_kind(source) is not None:
+    is_lazy = read.dask_kind(source) is not None
+    labels = _values("y", y, is_lazy=is_lazy)
+    weight = _values("sample_weight", sample_weight, is_lazy=is_lazy)
+    if is_lazy:
         from calibayes.backends.dask.frame import DaskStream
 
-        return DaskStream(source, _role(y), _role(sample_weight))
+        return DaskStream(source, labels, weight)
     if isinstance(source, np.ndarray):
-        return ArrayStream(source, _role(y), _role(sample_weight))
-    return arrow.ArrowStream(_readable(source), _role(y), _role(sample_weight))
+        return ArrayStream(source, labels, weight)
+    return arrow.ArrowStream(_readable(source), labels, weight)
 
 
-def _role(column: Any) -> Any:
-    if column is None or isinstance(column, str | np.ndarray) or dask_kind(column) is not None:
-        return column
-    return np.asarray(column)
+def _values(role: str, given: Any, *, is_lazy: bool) -> Any:
+    """A name, or an array (n,). Dask collections are computed, unless they belong to one."""
+    if given is None or isinstance(given, str) or (is_lazy and read.dask_kind(given) is not None):
+        return given
+    values = np.asarray(given)
+    if values.ndim == 0:
+        raise ValueError(f"{role} must be the name of a column or have one value for each row, got {given!r}")
+    return values if values.ndim == 1 else column_or_1d(values, warn=True)
 
 
 def _readable(source: Any) -> arrow.Readable:
-    if is_path(source):
+    if read.is_path(source):
         return _read_files(table_files.found_files(source), _shown(source))
     _refuse_read_once(source)
-    for is_kind, read in READERS:
+    for is_kind, reader in READERS:
         if is_kind(source):
-            return read(source)
+            return reader(source)
     raise ValueError(
         f"rows cannot be read from a {type(source).__name__}: give a path, a dataset of pyarrow, an object with "
         "__arrow_c_stream__ or a function that returns a reader of Arrow batches"
@@ -204,7 +202,9 @@ def _read_files(files: Sequence[table_files.FoundFile], where: str) -> arrow.Rea
 
 def _read_table(table: Any) -> arrow.Readable:
     """A table or a batch of Arrow."""
-    whole = pyarrow().Table.from_batches([table]) if isinstance(table, pyarrow().RecordBatch) else table
+    whole = (
+        read.pyarrow().Table.from_batches([table]) if isinstance(table, read.pyarrow().RecordBatch) else table
+    )
     if whole.num_rows == 0:
         raise ValueError("the table has no rows")
     source = TableSource(whole, chunk_rows(whole.num_columns))
@@ -221,17 +221,19 @@ def _refuse_read_once(source: Any) -> None:
 
 
 def _is_dataset(source: Any) -> bool:
-    return is_of_pyarrow(source) and isinstance(source, module_of_pyarrow("dataset").Dataset)
+    return read.is_of_pyarrow(source) and isinstance(source, read.module_of_pyarrow("dataset").Dataset)
 
 
 def _is_arrow_table(source: Any) -> bool:
-    return is_of_pyarrow(source) and isinstance(source, (pyarrow().Table, pyarrow().RecordBatch))
+    return read.is_of_pyarrow(source) and isinstance(
+        source, (read.pyarrow().Table, read.pyarrow().RecordBatch)
+    )
 
 
 READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], arrow.Readable]], ...] = (
     (_is_dataset, table_files.read_dataset),
     (_is_arrow_table, _read_table),
-    (is_duckdb, arrow.read_duckdb),
+    (read.is_duckdb, arrow.read_duckdb),
     (nw.dependencies.is_polars_lazyframe, arrow.read_lazyframe),
     (lambda source: hasattr(source, "__arrow_c_stream__"), arrow.read_exporter),
     (callable, arrow.read_factory),
@@ -293,29 +295,12 @@ class StreamInput(TableInput):
 
     def _chunks(self, model: Any, y: Any = None, sample_weight: Any = None) -> Iterator[Chunk]:
         """The chunks with the columns of a model; the next one is read while one is used."""
-        stream = opened(self.X, y, sample_weight)
+        stream = open_stream(self.X, y, sample_weight)
         known = getattr(model, "feature_names_in_", None)
         columns = None if known is None else _present(stream.names, tuple(known))
         with closing(read_ahead(stream.parts(columns))) as loaders:
             for load in loaders:
                 yield load()
-
-
-def opened(X: Any, y: Any, sample_weight: Any) -> RowStream:
-    """The stream of a source with its labels and weights."""
-    is_lazy = dask_kind(X) is not None
-    labels = _values("y", y, is_lazy=is_lazy)
-    return open_stream(X, labels, _values("sample_weight", sample_weight, is_lazy=is_lazy))
-
-
-def _values(role: str, given: Any, *, is_lazy: bool) -> Any:
-    """A name, or an array (n,). Dask collections are computed, unless they belong to one."""
-    if given is None or isinstance(given, str) or (is_lazy and dask_kind(given) is not None):
-        return given
-    values = np.asarray(given)
-    if values.ndim == 0:
-        raise ValueError(f"{role} must be the name of a column or have one value for each row, got {given!r}")
-    return values if values.ndim == 1 else column_or_1d(values, warn=True)
 
 
 def open_input(X: Any, y: Any, sample_weight: Any) -> StreamInput:
@@ -335,7 +320,7 @@ def _all_rows(given: TableInput, engine: Engine, how: Reading) -> StreamedRows:
     """All rows of a source, their columns not yet converted."""
     sample_weight = given.sample_weight
     is_one_number = isinstance(sample_weight, Number)  # also those of NumPy
-    stream = opened(given.X, given.y, None if is_one_number else sample_weight)
+    stream = open_stream(given.X, given.y, None if is_one_number else sample_weight)
     conversion = ColumnConversion(stream.names, stream.types)
     if is_distributed(engine) and not ChunkSource(stream).is_lazy:
         engine = engine_for(most_threads())  # rows that workers cannot read are read here
