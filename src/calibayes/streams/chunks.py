@@ -8,16 +8,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from calibayes.backends.dask.collections import LazyParts
 from calibayes.core.protocols import Array
 from calibayes.kernels.dispatch import most_threads
 from calibayes.streams.raw_bytes import DAMAGED
 from calibayes.tables.origin import Origin
 from calibayes.tables.table import CodedColumn, Table, coded_columns, distinct_values, sorted_codes
+
+if TYPE_CHECKING:
+    from calibayes.backends.dask.collections import LazyParts
 
 CHUNK_ROWS = 2**17
 CHUNK_BYTES = 2**25

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from calibayes.backends.dask.collections import LazyParts
 from calibayes.core.notices import counted, warn
 from calibayes.core.protocols import Array, Engine, Source
 from calibayes.encoders.schema import TrainingTable, training_table
@@ -45,6 +44,9 @@ from calibayes.tables.read import memory_budget
 from calibayes.tables.sources import ArraySource
 from calibayes.tables.summary import SAMPLE_ROWS, Sample, in_sample
 from calibayes.tables.table import CodedColumn, Table, missing_mask
+
+if TYPE_CHECKING:
+    from calibayes.backends.dask.collections import LazyParts
 
 # -- Labels and weights: the first pass over a stream ---------------------------------------------------------
 
