@@ -12,7 +12,7 @@ import calibayes as cb
 from calibayes.dependence import Dependence
 from calibayes.encoders.schema import Schema
 from calibayes.ensemble.path_members import NO_PATH, KernelPath, ShrinkagePath
-from calibayes.estimators.column_kinds import OfKind
+from calibayes.estimators.tabular import OfKind
 from calibayes.estimators.tree_augmented import Positions
 from calibayes.model.fitted import LOG_TEMPERATURES
 from calibayes.tables.conversion import ColumnConversion

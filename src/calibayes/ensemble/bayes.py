@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from calibayes.core.notices import PlainText, counted, text_table
 from calibayes.core.protocols import Array, Engine, Layout
 from calibayes.core.verify import require
 from calibayes.engines import computing
@@ -41,7 +42,6 @@ from calibayes.model.verification import verified_conversion
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.origin import like_frame
 from calibayes.tables.table import Table
-from calibayes.tables.text import PlainText, counted, text_table
 
 
 @estimator

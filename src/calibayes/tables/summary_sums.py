@@ -266,7 +266,7 @@ PIVOT_STEP = 64
 
 @dataclass(frozen=True)
 class MomentSums:
-    """summaries.Moments of the known numbers of a column, each row counted once."""
+    """Moments of the known numbers of a column, each row counted once."""
 
     count: int
     pivot: float
@@ -309,7 +309,7 @@ def pivot_of(numbers: Array) -> float:
 
 
 def repeated_moments(values: Array, rows: Array) -> MomentSums:
-    """summaries.Moments of numbers, (v,), each of which occurs in so many rows, (v,)."""
+    """Moments of numbers, (v,), each of which occurs in so many rows, (v,)."""
     count = int(rows.sum())
     pivot = float(values @ rows) / max(count, 1)
     differences = values - pivot
@@ -317,18 +317,14 @@ def repeated_moments(values: Array, rows: Array) -> MomentSums:
 
 
 def _around(count: int, pivot: float, total: float, squares: float) -> MomentSums:
-    """summaries.Moments from the sums of differences from a pivot and of their squares."""
+    """Moments from the sums of differences from a pivot and of their squares."""
     if not count:
         return MomentSums(0, 0.0, 0.0, 0.0)
     offset = total / count
     return MomentSums(count, pivot, offset, max(squares - count * offset * offset, 0.0))
 
 
-# -- Sums of columns over a block of rows, which add up to the summaries of a table --------------------------
-#
-# The passes over a table whose rows are not in memory: `column_sums` of every block under `first_plan`, added up; then, as
-# long as `next_plan` of the totals is not None, again for the columns of that plan, whose cells replace the earlier ones
-# (`totals_after`).
+# -- Sums of columns over a block of rows ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -340,7 +336,7 @@ class SurveyPlan:
     k: int
     """Number of classes; 0 if weights are not to be counted by class."""
     unit: float
-    """The power of two that weights are summaries.rounded to multiples of, so that their sums are exact (see `summable`)."""
+    """The power of two that weights are rounded to multiples of, so that their sums are exact (see `summable`)."""
     number: int = 1
     """Number of the pass, from 1 on."""
     seen: SeenNumbers = field(default_factory=SeenNumbers)
