@@ -128,21 +128,34 @@ PATH = re.compile(r"`((?:[\w.-]+/)+(?:[\w.-]+\.(?:py|md|hpp|cpp))?)`")
 """A path of a file, or of a folder, in backticks."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("README.md", "CONTRIBUTING.md", "src/calibayes/README.md"),
-        *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").glob("*.md"))),
-        *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs" / "how-to").glob("*.md"))),
-        *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs" / "explained").glob("*.md"))),
-    ],
+NAMING = (
+    *("README.md", "CONTRIBUTING.md", "src/calibayes/README.md"),
+    *(
+        path.relative_to(ROOT).as_posix()
+        for pattern in ("*.md", "how-to/*.md", "explained/*.md", "quality/*.md")
+        for path in sorted((ROOT / "docs").glob(pattern))
+    ),
 )
+"""Documents whose paths and dotted names must exist; records of decisions tell of their time."""
+
+
+@pytest.mark.parametrize("name", NAMING)
 def test_paths_that_documents_name_exist(name):
     """From the root of the repository, or from the folder of the package."""
     named = PATH.findall((ROOT / name).read_text(encoding="utf-8"))
     places = (ROOT, ROOT / "src", ROOT / "src" / "calibayes")
     lost = [path for path in named if not any((place / path).exists() for place in places)]
     assert [path for path in lost if not path.startswith(("build/", "dist/"))] == []
+
+
+def dotted_names(name):
+    return re.findall(r"`(calibayes(?:\.\w+)+)", (ROOT / name).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", NAMING)
+def test_dotted_names_in_documents_exist(name):
+    for dotted in dotted_names(name):
+        pkgutil.resolve_name(dotted)
 
 
 def test_the_readme_of_the_source_tree_names_every_folder():

@@ -153,7 +153,7 @@ def test_a_worker_killed_in_each_pass_changes_no_bit(client, tmp_path):
 def test_rows_are_encoded_on_the_workers_and_stay_there(client):
     estimator = CategoricalNB(rule="ml")
     table = lazy_frame()[["count", "label"]]
-    _, rows = open_rows(table, "label").rows(estimator, Dask(), unlabeled=False)
+    _, rows = open_rows(table, "label").rows(estimator, Dask())
     assert rows.is_on_workers
     source = rows.source(*binding_and_weights(rows), rows_per_block=100)
     assert isinstance(source, EncodedOnWorkers)
