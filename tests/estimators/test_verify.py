@@ -15,7 +15,7 @@ from calibayes.ensemble.member import NO_PATH
 from calibayes.ensemble.path_members import KernelPath, ShrinkagePath
 from calibayes.estimators.column_kinds import OfKind
 from calibayes.estimators.tree_augmented import Positions
-from calibayes.model.fit import LOG_TEMPERATURES
+from calibayes.model.fitted import LOG_TEMPERATURES
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.dates import DateFormat, Dates
 from tests.contract.test_scikit_learn import ESTIMATORS, GENERATIVE

@@ -22,8 +22,7 @@ from calibayes.families.model import PRIOR
 from calibayes.learn import data_sums, train
 from calibayes.model.door import on_numpy
 from calibayes.model.estimator import holding, known_rows, recipe_of, refuse_parts_of_rows
-from calibayes.model.fit import fold_temperature, needs_temperature
-from calibayes.model.fitted import Fitted
+from calibayes.model.fitted import Fitted, fold_temperature, needs_temperature
 from calibayes.model.input import Rows
 from calibayes.model.recipe import Assembly, Recipe
 from calibayes.model.remembered import TRAINING, TrainingReference

@@ -130,7 +130,7 @@ def with_kept_sums(
     require_closed_form(recipe.rule)
     kept = with_further_rows(old, assembly.binding, rows)
     assembly = refitted(assembly, kept, rows)
-    newest = recipe.describe(assembly.binding, rows.summary)
+    newest = None if recipe.describe is None else recipe.describe(assembly.binding, rows.summary)
     if newest is not None and assembly.schema is not None:
         assembly = assembly._replace(schema=assembly.schema.with_further_rows(newest))
     return assembly, old if kept.exceeding else recounted(old, assembly), kept

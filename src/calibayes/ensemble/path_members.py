@@ -34,8 +34,7 @@ from calibayes.learn.train import Fold, fold_runs, held_out_predictions, path_ru
 from calibayes.model.binding import every
 from calibayes.model.decision import tempered
 from calibayes.model.estimator import GenerativeEstimator, holding, recipe_of
-from calibayes.model.fit import LOG_TEMPERATURES, fit
-from calibayes.model.fitted import begin
+from calibayes.model.fitted import LOG_TEMPERATURES, begin, fit
 from calibayes.model.input import Rows
 from calibayes.model.recipe import Recipe, assemble, shared_folds
 from calibayes.tables.sources import ArraySource

@@ -32,8 +32,7 @@ from calibayes.model.binding import ColumnBinding, every, position
 from calibayes.model.delegates import feature
 from calibayes.model.door import TableInput, open_rows
 from calibayes.model.estimator import GenerativeEstimator, Traits, holding, known_rows
-from calibayes.model.fit import known_classes
-from calibayes.model.fitted import ROUNDING, Fitted, begin
+from calibayes.model.fitted import ROUNDING, Fitted, begin, known_classes
 from calibayes.model.input import Reading, Rows, TrainingRows
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.progress import ProgressReporter

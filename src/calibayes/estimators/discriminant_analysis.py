@@ -435,7 +435,7 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
         solver = one_of("solver", self.solver, ("svd", "eigen"))
         number("tol", self.tol, 0.0, math.inf)
         if self.shrinkage is None and self.covariance_estimator is None:
-            return Specification(self._families(), self._class_prior(len(classes)))
+            return Specification(self._over_columns(gaussian_of(self)), self._class_prior(len(classes)))
         refused = "covariance_estimator is not supported with solver='svd'. Try solver='eigen'"
         check_options(self.shrinkage, self.covariance_estimator, solver, refused)
         if not needs_rows(self.shrinkage, self.covariance_estimator):

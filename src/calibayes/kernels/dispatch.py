@@ -240,7 +240,7 @@ def row_major(matrix: Array) -> Array:
 
 def as_float64(array: Any) -> Array:
     """The array as C-contiguous, aligned float64, without a copy if it is."""
-    return as_type(array, np.float64)
+    return as_aligned(np.ascontiguousarray(array, dtype=np.float64))
 
 
 def as_int64(array: Any) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from calibayes.core.named_arrays import add
 from calibayes.core.protocols import Array, Block, Engine, Model, ModelArrays, Rule, Source, State
 from calibayes.kernels.dispatch import hosted
-from calibayes.kernels.posterior import indicators, log_normalize
+from calibayes.kernels.posterior import indicators, label_weights, log_normalize
 from calibayes.learn.checkpoint import training_fingerprints
 from calibayes.learn.plan import (
     AnyOf,
@@ -74,11 +74,9 @@ class Trained(NamedTuple, Generic[AnyModel]):
 def data_sums(model: Model, source: Source, engine: Engine, k: int) -> DataSums:
     """The first pass of every training."""
 
-    labels = Data()
-
     def of_block(block: Block) -> Mapping[str, Any]:
         return {
-            **model.data_sums(block, labels.weights(block, k)),
+            **model.data_sums(block, label_weights(block.labels, block.weight, k)),
             "unlabeled": int((block.labels < 0).sum()),
             "held_out": float(block.held_out.sum()),
         }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -216,14 +215,15 @@ class ColumnBinding:
 
     def layouts(self, classes: tuple[str, ...]) -> dict[str, Layout]:
         return {
-            name: Layout(classes, **{"columns": self.columns(name), **encoder.layout()})
+            name: Layout(
+                classes, **{"columns": tuple(self.names[j] for j in self.chosen[name]), **encoder.layout()}
+            )
             for name, encoder in self.encoders.items()
         }
 
     def columns(self, family: str) -> tuple[str, ...]:
         """The names of a family's columns."""
-        chosen = self.chosen[family]
-        return itemgetter(*chosen)(self.names) if len(chosen) > 1 else tuple(self.names[j] for j in chosen)
+        return tuple(self.names[j] for j in self.chosen[family])
 
 
 def _read_columns(encoder: Any) -> tuple[int, ...]:

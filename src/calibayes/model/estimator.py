@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.encoders.schema import Column, Schema
@@ -23,8 +24,7 @@ from calibayes.model.classifier import Classifier
 from calibayes.model.decision import log_odds
 from calibayes.model.delegates import delegate, feature
 from calibayes.model.door import labels_at, on_numpy, open_rows
-from calibayes.model.fit import fit, known_classes, update
-from calibayes.model.fitted import Fitted, log_change, with_priors
+from calibayes.model.fitted import Fitted, fit, known_classes, log_change, update, with_priors
 from calibayes.model.input import (
     Reading,
     Rows,
@@ -45,7 +45,6 @@ from calibayes.model.recipe import (
 from calibayes.model.remembered import forget_rows, keep_shifted
 from calibayes.model.verification import require_same_table, verified_conversion
 from calibayes.rules import rule_named
-from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
 from calibayes.tables.text import PlainText, counted, listed, shortened
 from calibayes.tables.training_table import TrainingTable
@@ -147,6 +146,8 @@ class GenerativeEstimator(Classifier):
     verbose: int = 0
 
     _traits: ClassVar[Traits] = Traits()
+    _schema: ClassVar[Any] = None
+    """Method of a preset that chooses the kinds of columns: their schema, from the column binding and the summary."""
 
     if TYPE_CHECKING:
         class_weight: Any
@@ -178,10 +179,6 @@ class GenerativeEstimator(Classifier):
         prior = given if isinstance(given, ClassPrior) else ClassPrior(given)
         return replace(prior, allows_zero=prior.allows_zero or allows_zero)
 
-    def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
-        """The kind of each column, if the estimator chooses it."""
-        return None
-
     def _recipe(self, engine: Engine) -> Recipe:
         """What to train and how, from the constructor parameters. Raises ValueError if one is invalid."""
         parameters.whole_number("max_iter", self.max_iter, 0)
@@ -189,28 +186,27 @@ class GenerativeEstimator(Classifier):
         callbacks = list(options.callbacks or ())
         if self.verbose:
             callbacks.insert(0, ProgressReporter(type(self).__name__, True).after_update)
+        rule, traits = rule_named(self.rule), self._traits
         return Recipe(
             specify=self._specification,
-            rule=rule_named(self.rule),
+            reading=Reading(self.class_weight, rule.uses_unlabeled, fewest_classes=traits.fewest_classes),
+            rule=rule,
             stop=self.stop,
             max_iter=self.max_iter,
             options=options,
             engine=engine,
+            seeds=check_random_state(self.random_state),
             random_state=self.random_state,
             callbacks=callbacks,
             describe=self._schema,
-            default_start=self._traits.start,
-            is_tempered_if_wide=self._traits.is_tempered_if_wide and self.training is None,
+            default_start=traits.start,
+            is_tempered_if_wide=traits.is_tempered_if_wide and self.training is None,
         )
 
     def _refuse_parts_of_rows(self) -> None:
         """Raises ValueError if a parameter needs all rows at once, so that the model is no sum over rows."""
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all rows at once: give row weights instead")
-
-    def _reading(self, rule: Rule) -> Reading:
-        """How training rows are read."""
-        return Reading(self.class_weight, rule.uses_unlabeled, fewest_classes=self._traits.fewest_classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -237,7 +233,7 @@ class GenerativeEstimator(Classifier):
             reader, recipe = unfitted_copy(self), self._recipe(engine)
             if recipe.options.privacy is not None:
                 return adopt(self, feature("privacy").fit_privately(self, recipe, given))
-            classes, rows = given.rows(reader, engine, self._reading(recipe.rule))
+            classes, rows = given.rows(reader, engine, recipe.reading)
             fitted = fit(recipe, classes, rows)
         return adopt(self, {**vars(reader), "fitted_": fitted, **given.kept(rows)})
 
@@ -258,7 +254,7 @@ class GenerativeEstimator(Classifier):
             self._refuse_parts_of_rows()
             reader = unfitted_copy(self) if before is None else forget_rows(copy.copy(self))
             known, is_first = known_classes(on_numpy(classes), before), before is None
-            how = self._reading(recipe.rule)._replace(classes=known, reset=is_first)
+            how = recipe.reading._replace(classes=known, reset=is_first)
             known, rows = given.in_memory().rows(reader, engine, how)
             fitted = update(before, recipe, known, rows)
         seen = rows.described() if is_first else self.training_table_ + rows.described()
@@ -417,5 +413,6 @@ def require_sums(model: GenerativeEstimator) -> None:
 def known_rows(model: GenerativeEstimator, X: Any, y: Any, sample_weight: Any = None, **changes: Any) -> Rows:
     """Rows in memory, read like those that the model of an estimator was trained on."""
     fitted = model.fitted_
-    how = model._reading(fitted.rule)._replace(classes=fitted.classes, reset=False, **changes)
+    how = Reading(model.class_weight, fitted.rule.uses_unlabeled, fitted.classes, reset=False)
+    how = how._replace(fewest_classes=model._traits.fewest_classes)._replace(**changes)
     return open_rows(X, y, sample_weight).in_memory().rows(model, None, how)[1]

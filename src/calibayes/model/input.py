@@ -148,9 +148,22 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     Sets ``n_features_in_`` and, for named columns, ``feature_names_in_`` of the estimator, as scikit-learn does. Unless
     ``reset``, columns are converted as those of the first table were.
     """
-    table = X if isinstance(X, Table) else _read_columns(estimator, X, reset=reset)
-    if table is X:
-        _match_names(estimator, table, reset=reset)
+    if reset and native_kernels.is_missing:
+        note_once(native_kernels.advice)
+    if isinstance(X, Table):
+        _match_names(estimator, X, reset=reset)
+        table = X
+    elif nw.dependencies.is_into_dataframe(X):
+        table = _frame_table(estimator, X, reset=reset)
+    else:
+        # NumPy would turn numbers beside strings of a list into strings.
+        rows = object_array(X) if isinstance(X, list) else X
+        if not isinstance(rows, np.ndarray):
+            _refuse_elsewhere(estimator, rows)
+        sparse = "csr" if get_tags(estimator).input_tags.sparse else False
+        options = {"reset": reset, "dtype": None, "ensure_all_finite": False, "accept_sparse": sparse}
+        array = validate_data(estimator, rows, **options)
+        table = read_array(array, getattr(estimator, "feature_names_in_", None))
     conversion = None if reset else getattr(estimator, "conversion_", None)
     if conversion is None or table.conversion is not None:
         return table
@@ -176,21 +189,12 @@ def convert(estimator: Any, table: Table) -> Table:
     return table
 
 
-def _read_columns(estimator: Any, X: Any, *, reset: bool) -> Table:
-    if reset and native_kernels.is_missing:
-        note_once(native_kernels.advice)
-    if nw.dependencies.is_into_dataframe(X):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        return read_frame(X)
-    if isinstance(X, list):
-        X = object_array(X)  # NumPy would turn numbers beside strings into strings
-    if not isinstance(X, np.ndarray):
-        _refuse_elsewhere(estimator, X)
-    accepted = "csr" if get_tags(estimator).input_tags.sparse else False
-    array = validate_data(
-        estimator, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=accepted
-    )
-    return read_array(array, getattr(estimator, "feature_names_in_", None))
+def _frame_table(estimator: Any, frame: Any, *, reset: bool) -> Table:
+    """The table of a data frame, whose names are checked by scikit-learn unless they are those of the training table."""
+    known = None if reset else vars(estimator).get("feature_names_in_")
+    if known is None or known.tolist() != list(getattr(frame, "columns", ())):
+        validate_data(estimator, frame, reset=reset, skip_check_array=True)
+    return read_frame(frame)
 
 
 def is_dispatched(X: Any) -> bool:

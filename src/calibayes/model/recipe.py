@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
 from calibayes.core.abilities import Recodable
 from calibayes.core.protocols import (
@@ -32,7 +30,7 @@ from calibayes.learn.train import Fold
 from calibayes.model import parameters, pickles
 from calibayes.model.binding import ColumnBinding, bind
 from calibayes.model.delegates import feature
-from calibayes.model.input import Rows, TrainingRows
+from calibayes.model.input import Reading, Rows, TrainingRows
 from calibayes.rules import ML
 from calibayes.tables.sources import ArraySource
 from calibayes.tables.summary import TableSummary
@@ -159,39 +157,39 @@ class Recipe:
     ----------
     specify : function of rows and classes
         The families, which may depend on the training rows (number of components).
+    reading : Reading
+        How training rows are read.
     rule : Rule
     stop : Stop
     max_iter : int
     options : TrainingOptions
     engine : Engine
         Where sums over blocks run.
+    seeds : RandomState
+        The generator of seeds, made from ``random_state``.
     random_state : int, RandomState or None
     callbacks : sequence
         Those of the options, and progress reports.
     describe : function of the column binding and the summary of the training table
-        The schema of the columns, or None.
+        The schema of the columns; None if kinds of columns are not chosen.
     default_start : str
     is_tempered_if_wide : bool
         Whether the temperature is chosen by inner folds if the table has more columns than rows.
     """
 
     specify: Callable[[Any, Array], Specification]
+    reading: Reading
     rule: Rule
     stop: Any
     max_iter: int
     options: TrainingOptions
     engine: Engine
+    seeds: np.random.RandomState
     random_state: Any = None
     callbacks: Sequence[Callback] = ()
-    describe: Callable[[ColumnBinding, TableSummary], Schema | None] = lambda binding, summary: None
+    describe: Callable[[ColumnBinding, TableSummary], Schema | None] | None = None
     default_start: str = "data"
     is_tempered_if_wide: bool = False
-
-    @cached_property
-    def seeds(self) -> np.random.RandomState:
-        """The generator of seeds."""
-        generator: np.random.RandomState = check_random_state(self.random_state)
-        return generator
 
     def draw_seed(self) -> int:
         """A new seed from the random state."""
@@ -246,9 +244,10 @@ def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
         )
     if isinstance(recipe.rule, AdaptsFamilies):
         families = {name: recipe.rule.adapt(family) for name, family in families.items()}
-    layouts, names = layouts_of(binding, classes)
+    names = tuple(map(str, classes))
+    layouts = binding.layouts(names)
     model = Product(specification.class_prior, families).bind(layouts, names)
-    schema = recipe.describe(binding, summary)
+    schema = None if recipe.describe is None else recipe.describe(binding, summary)
     return Assembly(binding, model, classes, schema, specification.notes)
 
 

@@ -200,12 +200,15 @@ class MemorySummary(summaries.TableSummary):
         return level_weights(self.head, indices, self._weights, weights_needed=weights_needed)
 
     def moments(self, indices: Sequence[int]) -> summaries.Moments:
-        columns = numeric_matrix(self.head, indices)
-        if np.isnan(self.head.value_range(columns)[0]):
+        columns, n = numeric_matrix(self.head, indices), len(self.weight)
+        has_missing = np.isnan(self.head.value_range(columns)[0])
+        if has_missing:
             refuse_all_missing(self.head, indices, np.isnan(columns))
-            return summaries.Moments(self._centers(columns), np.nanvar(columns, axis=0, dtype=np.float64))
-        center = self._centers(columns)
-        return summaries.Moments(center, moments.variances(columns, center))
+        chosen = summaries.sample_positions(n) if n > summaries.SAMPLE_ROWS else None
+        rows = columns[center_rows(n) if chosen is None else chosen[center_rows(len(chosen))]]
+        center = column_centers(rows, lambda places: np.nanmean(columns[:, places], axis=0, dtype=np.float64))
+        variance = np.nanvar(columns, axis=0, dtype=np.float64) if has_missing else None
+        return summaries.Moments(center, moments.variances(columns, center) if variance is None else variance)
 
     def check_numbers(self, indices: Sequence[int]) -> None:
         columns = numeric_matrix(self.head, indices, booleans=True)
@@ -217,11 +220,6 @@ class MemorySummary(summaries.TableSummary):
 
     def encoded(self, encoder: Any) -> Any:
         return encoder.encode(self.head)
-
-    def _centers(self, columns: Array) -> Array:
-        chosen = summaries.sample_positions(len(columns))
-        rows = columns[center_rows(len(columns)) if chosen is None else chosen[center_rows(len(chosen))]]
-        return column_centers(rows, lambda places: np.nanmean(columns[:, places], axis=0, dtype=np.float64))
 
     def _missing(self, j: int) -> tuple[int, float]:
         def of_rows() -> tuple[int, float]:

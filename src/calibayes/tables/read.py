@@ -20,7 +20,7 @@ from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.tables.dates import DATE, DURATION
 from calibayes.tables.kinds import dask_kind
-from calibayes.tables.origin import origin_of
+from calibayes.tables.origin import FromFrame, origin_of
 from calibayes.tables.table import CodedColumn, Table, coded_columns, missing_objects, sorted_codes
 
 # -- pyarrow, which is optional and imported when it is needed -----------------------------------------------
@@ -221,6 +221,8 @@ def _canonical_csr(matrix: Any) -> AnyArray:
 
 def read_frame(frame: Any) -> Table:
     """A table from a pandas, polars, pyarrow, ... data frame. Raises ValueError if it has no rows or no columns."""
+    if nw.dependencies.is_pandas_dataframe(frame) and (table := _plain_numbers(frame)) is not None:
+        return table
     wrapped = nw.from_native(frame, eager_only=True)
     names = tuple(str(name) for name in wrapped.columns)
     if not names:
@@ -233,6 +235,21 @@ def read_frame(frame: Any) -> Table:
     zones = _zones(columns, lambda j: _series_zone(wrapped[wrapped.columns[j]]))
     names, coded = refuse_duplicate_names(names), coded_columns(columns)
     return Table(names, content, types, origin_of(wrapped), distinct_cache=coded, zones=zones)
+
+
+def _plain_numbers(frame: Any) -> Table | None:
+    """The table of a pandas data frame with NumPy numbers of one type in all columns; None for any other one.
+
+    It is read in one piece: column by column, a single row would take longer to read than to predict.
+    """
+    types = {*frame.dtypes}
+    dtype = types.pop() if len(types) == 1 and len(frame) else None
+    if not isinstance(dtype, np.dtype) or (dtype.kind not in "iu" and dtype != np.float64):
+        return None
+    labels = tuple(frame.columns)
+    names, no = refuse_duplicate_names(tuple(map(str, labels))), (False,) * len(labels)
+    content = np.array(frame.to_numpy(), order="C")
+    return Table(names, content, (dtype,) * len(labels), FromFrame(nw.Implementation.PANDAS, labels, no, no))
 
 
 def _frame_column(series: Any) -> Any:
