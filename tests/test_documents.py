@@ -105,7 +105,8 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
             (f"docs/how-to/{name}.md", 0)
             for name in ("missing-values", "costs", "text", "unlabeled-rows", "extend")
         ),
-        *((f"docs/how-to/{name}.md", 1) for name in ("missing-values", "costs")),
+        *((f"docs/how-to/{name}.md", 1) for name in ("missing-values", "costs", "extend")),
+        ("docs/how-to/extend.md", 2),
         *((f"docs/explained/{name}.md", 0) for name in ("equation", "statistics", "calibration", "default")),
     ],
     ids=lambda value: str(value).removeprefix("docs/").removesuffix(".md"),
@@ -121,6 +122,48 @@ def test_output_in_documents_is_true(name, number, tmp_path, monkeypatch, capsys
     script.write_text(code, encoding="utf-8")
     runpy.run_path(str(script))
     assert capsys.readouterr().out == shown
+
+
+PATH = re.compile(r"`((?:[\w.-]+/)+(?:[\w.-]+\.(?:py|md|hpp|cpp))?)`")
+"""A path of a file, or of a folder, in backticks."""
+
+
+NAMING = (
+    *("README.md", "CONTRIBUTING.md", "src/calibayes/README.md"),
+    *(
+        path.relative_to(ROOT).as_posix()
+        for pattern in ("*.md", "how-to/*.md", "explained/*.md", "quality/*.md")
+        for path in sorted((ROOT / "docs").glob(pattern))
+    ),
+)
+"""Documents whose paths and dotted names must exist; records of decisions tell of their time."""
+
+
+@pytest.mark.parametrize("name", NAMING)
+def test_paths_that_documents_name_exist(name):
+    """From the root of the repository, or from the folder of the package."""
+    named = PATH.findall((ROOT / name).read_text(encoding="utf-8"))
+    places = (ROOT, ROOT / "src", ROOT / "src" / "calibayes")
+    lost = [path for path in named if not any((place / path).exists() for place in places)]
+    assert [path for path in lost if not path.startswith(("build/", "dist/"))] == []
+
+
+def dotted_names(name):
+    return re.findall(r"`(calibayes(?:\.\w+)+)", (ROOT / name).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", NAMING)
+def test_dotted_names_in_documents_exist(name):
+    for dotted in dotted_names(name):
+        pkgutil.resolve_name(dotted)
+
+
+def test_the_readme_of_the_source_tree_names_every_folder():
+    package = ROOT / "src" / "calibayes"
+    folders = {f"`{path.parent.name}/`" for path in package.glob("*/__init__.py")}
+    text = (package / "README.md").read_text(encoding="utf-8")
+    assert folders
+    assert sorted(folder for folder in folders if folder not in text) == []
 
 
 def test_the_description_of_a_saved_model_is_true(tmp_path, monkeypatch):

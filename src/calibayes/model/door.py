@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
 from sklearn import get_config
@@ -58,6 +58,9 @@ class TableInput:
     y: Any = None
     sample_weight: Any = None
 
+    refers_to_X: ClassVar[bool] = False
+    """Whether X alone can be opened again: otherwise models refer to this object, not to X, as their training table."""
+
     def labeled(self, y: Any, sample_weight: Any = None) -> Self:
         """This table with other labels and weights: arrays, or names of its columns."""
         return replace(self, y=y, sample_weight=sample_weight)
@@ -103,13 +106,16 @@ class TableInput:
         """
         state = {"training_table_": rows.described(), **self.place()}
         if not is_collecting():
-            state[TRAINING] = TrainingReference(self.X, self.y, self.sample_weight)
+            table = self.X if self.refers_to_X else self
+            state[TRAINING] = TrainingReference(table, self.y, self.sample_weight)
         return state
 
 
 @dataclass(eq=False)
 class InMemory(TableInput):
     """A table in memory: an array, a list of rows, a data frame or a `Table`."""
+
+    refers_to_X = True
 
     beyond: Any = None
     """All rows of a source (`StreamedRows`), if these are not all."""

@@ -68,6 +68,7 @@ class HostInput(InMemory):
         return None
 
 
+@dataclass(eq=False)
 class DeviceInput(HostInput):
     """A table X on a device, y and sample weights anywhere."""
 
