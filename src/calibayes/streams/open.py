@@ -255,6 +255,8 @@ CONVERTED_KINDS = "OUSMm"
 class StreamInput(TableInput):
     """Files, Arrow data, queries and other sources that are read in chunks."""
 
+    refers_to_X = True
+
     def in_memory(self) -> InMemory:
         """The rows in memory; of a source with very many rows some, by their number, and in ``beyond`` all of them."""
         engine = engine_for(most_threads())
