@@ -26,7 +26,6 @@ from calibayes.model.input import Rows, TrainingRows, read_classes
 from calibayes.model.recipe import Assembly, Recipe, assemble, layouts_of, recoded
 from calibayes.model.splits import evaluation_folds, hold_out
 from calibayes.model.verification import verify_classes
-from calibayes.tables.kept_sums import KeptSums
 
 SINGLE: np.dtype[Any] = np.dtype(np.float32)
 ROUNDING = 1e-12
@@ -323,7 +322,7 @@ def _recorded(plan: Plan, checkpoint: Any, name: str, assembly: Assembly) -> Pla
     return replace(plan, recorder=checkpoint.recorder(name, assembly.binding.names))
 
 
-def _first_sums(recipe: Recipe, assembly: Assembly, rows: TrainingRows) -> dict[str, KeptSums]:
+def _first_sums(recipe: Recipe, assembly: Assembly, rows: TrainingRows) -> dict[str, Any]:
     """Counts of the values of the first rows (``keep_summary``), by their name in `Fitted.extras`."""
     return {"kept": feature("keep_summary").first_sums(recipe, assembly, rows)}
 
