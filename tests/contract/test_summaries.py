@@ -9,8 +9,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
 import calibayes as cb
+from calibayes.core.notices import PlainText
 from calibayes.datasets import load_penguins
-from calibayes.tables.text import PlainText
 from tests.contract.test_scikit_learn import ESTIMATORS
 
 CLASSIFIERS = [estimator for estimator in ESTIMATORS if is_classifier(estimator)]

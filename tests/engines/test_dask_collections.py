@@ -16,9 +16,9 @@ from calibayes import (
     TrainingOptions,
     TreeAugmentedNB,
 )
+from calibayes.backends.dask.frame import EncodedOnWorkers
 from calibayes.engines import Dask, Serial
 from calibayes.model.door import open_rows
-from calibayes.streams.streamed_rows import EncodedOnWorkers
 from tests.engines.cluster import KillingEngine
 
 da = pytest.importorskip("dask.array")

@@ -19,7 +19,7 @@ from calibayes import (
     TradeOffCV,
 )
 from calibayes.backends.dask.predictions import BY_CLASS, FLAT
-from calibayes.tables.kinds import dask_kind
+from calibayes.tables.read import dask_kind
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

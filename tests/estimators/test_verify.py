@@ -11,9 +11,8 @@ from sklearn.base import clone
 import calibayes as cb
 from calibayes.dependence import Dependence
 from calibayes.encoders.schema import Schema
-from calibayes.ensemble.member import NO_PATH
-from calibayes.ensemble.path_members import KernelPath, ShrinkagePath
-from calibayes.estimators.column_kinds import OfKind
+from calibayes.ensemble.path_members import NO_PATH, KernelPath, ShrinkagePath
+from calibayes.estimators.tabular import OfKind
 from calibayes.estimators.tree_augmented import Positions
 from calibayes.model.fitted import LOG_TEMPERATURES
 from calibayes.tables.conversion import ColumnConversion

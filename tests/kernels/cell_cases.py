@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.kernels import cut_points, ordered_cells
+from calibayes.kernels import cut_points
+from calibayes.kernels.cut_points import CellTree, ordered_bits
 from calibayes.kernels.level_counts import CellTotals, LabeledRows, cell_totals, code_totals, united_cells
 from calibayes.kernels.moments import known_moments
-from calibayes.kernels.ordered_cells import CellTree, ordered_bits
 
 
 def number_columns(rng: np.random.Generator, n: int) -> Iterator[Any]:
@@ -28,14 +28,14 @@ def number_columns(rng: np.random.Generator, n: int) -> Iterator[Any]:
 def distinct_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     """Fewer and more distinct numbers than there may be, in few rows and in enough for native code."""
     for x in number_columns(rng, n):
-        many = np.resize(x, 2 * ordered_cells.FIRST_ROWS + 1 + n)
+        many = np.resize(x, 2 * cut_points.FIRST_ROWS + 1 + n)
         for numbers in (x, many):
             yield from ((numbers, 2**16), (numbers, 1), (numbers, max(n // 2, 1)))
 
 
 def cell_trees(x: Any) -> Iterator[CellTree]:
     """A tree of one node, and one with nodes in two levels below it, for the cell of the middle number."""
-    root = ordered_cells.root_tree()
+    root = cut_points.root_tree()
     yield root
     middle = (
         ordered_bits(np.sort(x)[len(x) // 2 : len(x) // 2 + 1]) if len(x) else np.zeros(1, dtype=np.uint64)
@@ -100,7 +100,7 @@ CELL_CASES = {
     "code_totals": (code_totals, code_arguments),
     "known_moments": (known_moments, moment_arguments),
     "distinct_sample": (cut_points.distinct_sample, distinct_sample_arguments),
-    "distinct_positions": (ordered_cells.distinct_positions, distinct_arguments),
-    "cell_counts": (ordered_cells.cell_counts, cell_arguments),
-    "cell_weights": (ordered_cells.cell_weights, cell_weight_arguments),
+    "distinct_positions": (cut_points.distinct_positions, distinct_arguments),
+    "cell_counts": (cut_points.cell_counts, cell_arguments),
+    "cell_weights": (cut_points.cell_weights, cell_weight_arguments),
 }

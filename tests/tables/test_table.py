@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from calibayes.core.notices import counted, text_table
 from calibayes.encoders import Dense
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array, read_frame
 from calibayes.tables.table import distinct_values, numeric_matrix
-from calibayes.tables.text import counted, text_table
 
 FRAME = pd.DataFrame({"town": ["b", None, "a", "c", "b"], "age": [1.0, 2.0, np.nan, 4.0, 5.0]})
 

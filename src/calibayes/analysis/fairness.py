@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from calibayes.analysis.held_out import held_out_of
-from calibayes.core.notices import warn
+from calibayes.core.notices import listed, text_table, warn
 from calibayes.core.protocols import Array
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import checked_costs, least_cost, log_odds, most_probable
@@ -18,7 +18,6 @@ from calibayes.model.door import on_numpy
 from calibayes.model.input import read_target, read_weight
 from calibayes.model.parameters import number, one_of
 from calibayes.tables.table import missing_mask
-from calibayes.tables.text import listed, text_table
 
 LEAST_ROWS = 20
 """Rows from which the rate of a group is computed, at least."""

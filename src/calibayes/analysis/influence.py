@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from calibayes.analysis.fairness import group_labels
 from calibayes.analysis.merging import difference
+from calibayes.core.notices import shortened
 from calibayes.core.protocols import Array, Block, ModelArrays, Rule, State
 from calibayes.engines import computing
 from calibayes.families import Product
@@ -22,7 +23,6 @@ from calibayes.model.estimator import refuse_parts_of_rows
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import Reading, new_table, read_target
 from calibayes.model.predict import tempered_posterior
-from calibayes.tables.text import shortened
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from calibayes.model.decision import most_probable
 from calibayes.model.door import in_memory
 from calibayes.model.parameters import whole_number
 from calibayes.model.remembered import HeldOut
-from calibayes.tables.row_hashes import content_hashes
+from calibayes.tables.summary import content_hashes
 from calibayes.tables.table import Table
 
 REASONS = 20

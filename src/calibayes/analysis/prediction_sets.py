@@ -20,7 +20,7 @@ from calibayes.kernels.moments import weight_of_one
 from calibayes.model.door import on_numpy
 from calibayes.model.parameters import number, open_fraction, whole_number
 from calibayes.model.remembered import HeldOut
-from calibayes.tables.row_hashes import MULTIPLIER, mixed
+from calibayes.tables.summary import MULTIPLIER, mixed
 
 ROUNDING = 1e-12
 """Relative rounding error of a sum of weights."""

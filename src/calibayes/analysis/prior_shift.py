@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.analysis import shift_tests
 from calibayes.analysis.held_out import GIVEN_ROWS, held_out_of, labeled_table, predicted, refitted
 from calibayes.core import verify
-from calibayes.core.notices import warn
+from calibayes.core.notices import PlainText, counted, shortened, warn
 from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model import remembered
@@ -20,7 +20,6 @@ from calibayes.model.attributes import numpy_classes
 from calibayes.model.door import on_numpy
 from calibayes.model.parameters import seed_of, whole_number
 from calibayes.model.splits import hold_out
-from calibayes.tables.text import PlainText, counted, shortened
 
 MOST_NEW_ROWS = 10_000
 """Of more new rows, so many are drawn: the held-out rows limit the precision, and they are no more."""

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.analysis.unknown_cells import FittedCells, cells_of
+from calibayes.core.notices import counted, listed, shortened
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.kernels.posterior import log_normalize
@@ -22,7 +23,6 @@ from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import checked_costs, least_cost, most_probable, tempered
 from calibayes.model.estimator import GenerativeEstimator
 from calibayes.model.parameters import number
-from calibayes.tables.text import counted, listed, shortened
 
 UNLIKELY = 0.01
 """Probability of the answers to a question that are not considered when a decision is called settled."""

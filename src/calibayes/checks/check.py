@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from calibayes.checks.subject import MODEL, RESULTS, Subject
-from calibayes.tables.text import counted, listed
+from calibayes.core.notices import counted, listed
 from calibayes.versions import DOCUMENTATION
 
 # -- The results of the checks: problems found, checks that passed, and checks that were not run -------------

@@ -20,10 +20,10 @@ from scipy import stats
 from calibayes.analysis.two_samples import holm
 from calibayes.checks.check import Check, Evidence, percent, quoted
 from calibayes.checks.subject import ExaminedColumn, Subject, cells_of
+from calibayes.core.notices import listed
 from calibayes.core.protocols import Array
 from calibayes.tables.conversion import DISTINCT_SHARE, ROWS_TO_TELL
 from calibayes.tables.dates import formats_of
-from calibayes.tables.text import listed
 
 REMOVED, SURELY_REMOVED = 0.98, 0.90
 """Share of the errors of the most frequent class that a column must remove, and its lower confidence limit."""

@@ -12,10 +12,10 @@ from calibayes.analysis.held_out import labeled_table
 from calibayes.checks.check import Check, Evidence, NotChecked, percent
 from calibayes.checks.subject import MODEL, RESULTS, Subject
 from calibayes.compare import NO_RULE, FoldResult, MeanResult, by_model, rank_results
+from calibayes.core.notices import counted, listed
 from calibayes.core.protocols import Array
 from calibayes.model.door import on_numpy
 from calibayes.model.remembered import HeldOut, remembered_rows
-from calibayes.tables.text import counted, listed
 
 TRAINING_ROWS = 10_000
 """Most training rows for which the training error is computed."""

@@ -19,10 +19,10 @@ from calibayes.checks.check import Check, Evidence, percent, quoted
 from calibayes.checks.column_checks import is_identifier
 from calibayes.checks.model_checks import best_of
 from calibayes.checks.subject import ExaminedColumn, Subject, cells_of
+from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.kernels.level_counts import places_in_class
-from calibayes.tables.row_hashes import mixed
-from calibayes.tables.text import counted
+from calibayes.tables.summary import mixed
 
 LEAST_SHARE, EQUAL_ROWS = 0.01, 5
 MANY_VALUES = 0.05

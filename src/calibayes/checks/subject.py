@@ -17,6 +17,7 @@ import pandas as pd
 from scipy.sparse import csc_array
 
 from calibayes.compare import FoldResult
+from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.model.input import read_target
@@ -24,7 +25,6 @@ from calibayes.model.remembered import HeldOut
 from calibayes.model.splits import shuffled_folds
 from calibayes.tables.read import is_frame, object_array, read_array, refuse_lazy, series_values
 from calibayes.tables.table import missing_mask
-from calibayes.tables.text import counted
 
 
 @dataclass(frozen=True)

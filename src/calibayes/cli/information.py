@@ -16,9 +16,9 @@ from calibayes.cli.application import examples, print_json, print_text, working
 from calibayes.cli.options import load_model
 from calibayes.cli.outputs import format_of, label_texts, output_file, refuse_terminal
 from calibayes.cli.rows import write_frame
+from calibayes.core.notices import text_table
 from calibayes.streams.text_input import holds
 from calibayes.tables.csv_file import NUMBER
-from calibayes.tables.text import text_table
 
 INFO_EXAMPLES = examples("calibayes info", "calibayes info --json")
 

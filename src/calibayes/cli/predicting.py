@@ -37,12 +37,12 @@ from calibayes.cli.outputs import (
     row_writer,
 )
 from calibayes.cli.rows import each_block
+from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.model.decision import checked_costs, least_cost, most_probable
 from calibayes.streams.chunks import as_types, column_types, concatenated
 from calibayes.streams.text_input import BLOCK_BYTES, Piece, open_table
 from calibayes.tables.table import Table, as_array, missing_mask
-from calibayes.tables.text import counted
 
 PARTS = ("prediction", "probabilities")
 MOST_JOBS = 4

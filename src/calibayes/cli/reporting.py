@@ -14,9 +14,9 @@ from calibayes.cli.application import Work, examples, note, print_json, print_te
 from calibayes.cli.options import as_in_training, load_model
 from calibayes.cli.outputs import output_file
 from calibayes.cli.rows import labeled_table
+from calibayes.core.notices import counted
 from calibayes.datasets import Dataset
 from calibayes.streams.text_input import require_columns
-from calibayes.tables.text import counted
 
 REPORT_EXAMPLES = examples(
     "calibayes report penguins.csv --target species -o report.html --model LDA --folds 2",

@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from calibayes.core.abilities import Conjugate
+from calibayes.core.notices import counted
 from calibayes.core.protocols import AdaptsFamilies, Array
 from calibayes.datasets import Dataset
 from calibayes.encoders.numbers import Clusters
@@ -28,7 +29,6 @@ from calibayes.model.splits import shuffled_folds
 from calibayes.rules import rule_named
 from calibayes.tables.read import read_frame
 from calibayes.tables.table import Table
-from calibayes.tables.text import counted
 
 # -- Classifiers of scikit-learn that the models are compared with: ordinary preprocessing, nothing tuned ----
 

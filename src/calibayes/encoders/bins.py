@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from calibayes.core.notices import counted
 from calibayes.core.protocols import Array, resolve
 from calibayes.core.verify import require, require_ascending, require_columns, require_finite, require_length
 from calibayes.encoders.encoder import Encoder, FixedLayout
@@ -19,7 +20,6 @@ from calibayes.kernels.cut_points import bin_codes, bin_columns
 from calibayes.kernels.grids import TAILS, log_volumes
 from calibayes.tables.summary import MOST_DISTINCT, ColumnSummary, TableSummary
 from calibayes.tables.table import LARGEST, Table, numeric_matrix, refuse_other_kind
-from calibayes.tables.text import counted
 
 TINY = float(np.finfo(np.float64).tiny)
 FEWEST_BINS = 4

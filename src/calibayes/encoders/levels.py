@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_columns, require_length
 from calibayes.encoders.encoder import NewCodes
-from calibayes.kernels.level_counts import as_codes, code_type
+from calibayes.kernels.dispatch import code_type
+from calibayes.kernels.level_counts import as_codes
 from calibayes.tables.conversion import verify_distinct
 from calibayes.tables.summary import TableSummary, reaches
 from calibayes.tables.table import Table, distinct_values, integer_matrix
-from calibayes.tables.text import counted
 
 # -- The rule by which rare levels of a column are pooled into one level -------------------------------------
 

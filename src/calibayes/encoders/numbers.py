@@ -9,16 +9,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from calibayes.core.notices import warn
+from calibayes.core.notices import counted, warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_columns, require_finite
 from calibayes.encoders.encoder import DataIndependent, FixedLayout
 from calibayes.kernels import cut_points
 from calibayes.kernels.event_counts import columns_where, is_sparse
-from calibayes.tables.row_hashes import order_hashes
-from calibayes.tables.summary import TableSummary
+from calibayes.tables.summary import TableSummary, order_hashes
 from calibayes.tables.table import Table, numeric_matrix
-from calibayes.tables.text import counted
 
 
 class PlainNumbers(DataIndependent):

@@ -19,7 +19,7 @@ from calibayes.core.verify import (
 )
 from calibayes.encoders.schema import Schema
 from calibayes.ensemble.grown_trees import GrownTrees
-from calibayes.ensemble.member import CalibrationPath
+from calibayes.ensemble.path_members import CalibrationPath
 from calibayes.kernels.posterior import log_normalize, mix
 from calibayes.model.input import kept_row_count
 from calibayes.model.verification import verify_classes

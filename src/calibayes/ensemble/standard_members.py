@@ -13,8 +13,7 @@ from calibayes.encoders.bins import AdaptiveBins, InformedBins
 from calibayes.encoders.by_column_type import ByColumnType, MissingAsLevel
 from calibayes.encoders.dense import Dense, PrincipalComponents
 from calibayes.ensemble.fitted_ensemble import FREQUENCIES
-from calibayes.ensemble.member import Member, RefitMember
-from calibayes.ensemble.path_members import KernelMember, PathMember, ShrinkageMember
+from calibayes.ensemble.path_members import KernelMember, Member, PathMember, RefitMember, ShrinkageMember
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.families import (
     Full,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import Conjugate
 from calibayes.core.named_arrays import add, subtract
-from calibayes.core.notices import warn
+from calibayes.core.notices import PlainText, counted, warn
 from calibayes.core.protocols import Array, Engine, ModelArrays, Rule
 from calibayes.encoders.leaves import Leaves
 from calibayes.encoders.schema import Schema, column_types
@@ -40,7 +40,6 @@ from calibayes.model.recipe import Assembly, Recipe, Specification, assemble
 from calibayes.model.remembered import forget_rows
 from calibayes.model.splits import expand_counts, unit_weight
 from calibayes.tables.summary import TableSummary
-from calibayes.tables.text import PlainText, counted
 
 # -- Train a model of leaves: grow the trees, then let a rule calibrate all leaves together ------------------
 

@@ -8,14 +8,7 @@ from typing import Any
 from calibayes.core.protocols import Array, Family
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import CATEGORICAL, NUMERIC, Schema
-from calibayes.estimators.column_kinds import (
-    ColumnKinds,
-    KindChoices,
-    check_kinds,
-    given_columns,
-    kinds_schema,
-    specifications,
-)
+from calibayes.estimators import tabular
 from calibayes.families import ClassPrior
 from calibayes.model.binding import ColumnBinding, Selection, named_columns, read_sparse
 from calibayes.model.estimator import GenerativeEstimator, Traits
@@ -107,7 +100,7 @@ class GenerativeClassifier(GenerativeEstimator):
     """
 
     families: Sequence[tuple[str, Family, Selection] | tuple[str, Family, Selection, Encoder]] | None = None
-    kinds: ColumnKinds | None = None
+    kinds: tabular.ColumnKinds | None = None
     priors: Array | ClassPrior | None = None
     class_weight: Mapping[Any, float] | str | None = None
 
@@ -120,7 +113,9 @@ class GenerativeClassifier(GenerativeEstimator):
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
         if self.families is None:
-            return specifications(check_kinds(self.kinds), NUMERIC_KIND, KindChoices())
+            return tabular.specifications(
+                tabular.check_kinds(self.kinds), NUMERIC_KIND, tabular.KindChoices()
+            )
         if self.kinds is not None:
             raise ValueError("give families or kinds, not both")
         return self.families
@@ -128,7 +123,7 @@ class GenerativeClassifier(GenerativeEstimator):
     def _given_columns(self, table: Table) -> dict[int, str]:
         """Position -> kind of the columns that ``kinds`` or ``families`` name."""
         if self.families is None:
-            return given_columns(check_kinds(self.kinds), table)
+            return tabular.given_columns(tabular.check_kinds(self.kinds), table)
         named = named_columns(self.families, table)
         return {j: CATEGORICAL if are_levels else NUMERIC for j, are_levels in named.items()}
 
@@ -138,4 +133,6 @@ class GenerativeClassifier(GenerativeEstimator):
     def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
         if self.families is not None:
             return None
-        return kinds_schema(check_kinds(self.kinds), summary, binding.encoders, binding.chosen)
+        return tabular.kinds_schema(
+            tabular.check_kinds(self.kinds), summary, binding.encoders, binding.chosen
+        )

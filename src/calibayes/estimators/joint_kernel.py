@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from calibayes.core.notices import PlainText, counted, shortened
 from calibayes.core.protocols import Array, Engine
 from calibayes.core.verify import require, require_finite, require_instance, require_number, require_positions
 from calibayes.encoders.dense import Dense
@@ -39,7 +40,6 @@ from calibayes.model.verification import (
 )
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
-from calibayes.tables.text import PlainText, counted, shortened
 
 # -- Gaussian kernel densities of the classes over all columns of a table jointly ----------------------------
 

@@ -16,6 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from calibayes.core.notices import PlainText, counted, listed
 from calibayes.core.protocols import Array, Engine
 from calibayes.core.verify import (
     require_array,
@@ -42,7 +43,6 @@ from calibayes.model.parameters import REAL, WHOLE, adopt, estimator, seed_of, u
 from calibayes.model.splits import held_out_masks, stratified_subset
 from calibayes.model.verification import require_score
 from calibayes.tables.table import Table
-from calibayes.tables.text import PlainText, counted, listed
 
 # -- Linear classifiers on features: scikit-learn's solvers, each as coefficients and intercepts -------------
 

@@ -20,6 +20,7 @@ from calibayes.families import (
     Gaussian,
     NormalInverseWishart,
 )
+from calibayes.families.counts import smoothing_of
 from calibayes.families.covariances import VarianceSmoothing
 from calibayes.families.model import PRIOR
 from calibayes.kernels.level_counts import offsets
@@ -31,16 +32,6 @@ from calibayes.model.parameters import estimator, number
 COUNTING = Traits(fewest_classes=1, allows_lost_classes=True, runs_on_device=True)
 LEAST_ALPHA = 1e-10
 """Least pseudo-count with ``force_alpha=False``, as in scikit-learn."""
-
-
-def smoothing_of(alpha: Any, prior: Dirichlet | None) -> dict[str, Any]:
-    """``alpha`` or ``prior`` as families over counts take them. Raises ValueError if both are given."""
-    if prior is None:
-        values = np.asarray(alpha, dtype=np.float64)
-        return {"alpha": float(values) if values.ndim == 0 else values}
-    if np.any(np.asarray(alpha) != 1.0):
-        raise ValueError("give alpha or prior, not both")
-    return {"prior": prior}
 
 
 class ClassPriorAttributes(GenerativeEstimator):

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.notices import warn
+from calibayes.core.notices import PlainText, counted, warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_finite, require_instance, require_names, require_number
 from calibayes.engines import computing
@@ -27,7 +27,6 @@ from calibayes.model.recipe import Recipe, shared_folds
 from calibayes.model.splits import held_out_masks
 from calibayes.model.verification import OPTIONAL_COLUMNS, is_fitted_with, require_score
 from calibayes.rules import GDT
-from calibayes.tables.text import PlainText, counted
 
 FITTED_OF_ESTIMATOR = ("n_features_in_", "feature_names_in_", "training_table_")
 

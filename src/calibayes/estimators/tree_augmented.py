@@ -15,17 +15,19 @@ from calibayes.encoders.bins import PairBins, bins_named
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import Schema
-from calibayes.estimators.column_kinds import (
+from calibayes.estimators.tabular import (
+    BINS_WITHOUT_DISCRETIZE,
+    DEFAULT_BINS,
     ColumnKinds,
     KindChoices,
     OfKind,
+    TabularNB,
     check_kinds,
     kinds_schema,
     specifications,
 )
-from calibayes.estimators.naive_bayes import smoothing_of
-from calibayes.estimators.tabular import BINS_WITHOUT_DISCRETIZE, DEFAULT_BINS, TabularNB
 from calibayes.families import OneTree, PerClass, SignificantEdges, Tree
+from calibayes.families.counts import smoothing_of
 from calibayes.families.kernel_bandwidths import Bandwidth, OverBins, bandwidth_named
 from calibayes.families.tree_structures import LARGEST_TABLES, Edges, Search
 from calibayes.kernels.level_counts import offsets, weighted_counts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -96,6 +96,16 @@ class PseudoCounts:
 
     def conjugate(self) -> Self:
         return self if np.any(self.alpha) or self.prior else replace(self, prior=Dirichlet())
+
+
+def smoothing_of(alpha: Any, prior: Dirichlet | None) -> dict[str, Any]:
+    """``alpha`` or ``prior`` as families over counts take them. Raises ValueError if both are given."""
+    if prior is None:
+        values = np.asarray(alpha, dtype=np.float64)
+        return {"alpha": float(values) if values.ndim == 0 else values}
+    if np.any(np.asarray(alpha) != 1.0):
+        raise ValueError("give alpha or prior, not both")
+    return {"prior": prior}
 
 
 # -- Exact leave-one-out probabilities of counts: a row subtracted from the counts of its class --------------

@@ -20,9 +20,9 @@ from typing import Any, Final
 import numpy as np
 
 from calibayes._version import __version__
+from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.core.replaced_file import replaced_file
-from calibayes.tables.text import counted
 
 
 class ModelFileError(ValueError):

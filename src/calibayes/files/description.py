@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from calibayes.core.notices import counted, listed, shortened
 from calibayes.files import container
 from calibayes.files.codec import PLAIN_VALUES, SHORT_FORMS, Reader
 from calibayes.files.container import ModelFileError, read_document
 from calibayes.files.model_file import PARTS
 from calibayes.files.value_objects import fits
-from calibayes.tables.text import counted, listed, shortened
 
 CONTENTS: Final[Mapping[str, Any]] = {
     "class": str,

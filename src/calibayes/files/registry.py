@@ -14,15 +14,15 @@ from calibayes import dependence, encoders, engines, families, learn, rules
 from calibayes.analysis import cell_scores, column_cells, prior_shift, privacy, receipts
 from calibayes.core.protocols import Layout
 from calibayes.encoders import by_column_type, dense, leaves, numbers, schema
-from calibayes.ensemble import fitted_ensemble, grown_trees, member, path_members
-from calibayes.estimators import column_kinds, joint_kernel, log_densities
+from calibayes.ensemble import fitted_ensemble, grown_trees, path_members
+from calibayes.estimators import joint_kernel, log_densities, tabular
 from calibayes.families import class_centers, covariances, priors
 from calibayes.files.value_objects import OlderFields
 from calibayes.kernels import forests, joint_density, tree_growth
 from calibayes.model import fitted, remembered
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.delegates import EXTRAS
-from calibayes.tables import conversion, dates, kept_sums, origin, summary_sums, training_table
+from calibayes.tables import conversion, dates, kept_sums, origin, summary_sums
 
 VALUES: Final[Mapping[str, type]] = {
     cls.__name__: cls
@@ -31,8 +31,8 @@ VALUES: Final[Mapping[str, type]] = {
         *(fitted.Fitted, fitted_ensemble.FittedEnsemble, grown_trees.GrownTrees, ColumnBinding, Layout),
         *(joint_kernel.JointDensity, log_densities.LogDensities, joint_density.KernelRows),
         *(joint_density.NormalScores, joint_density.ProductKernel, dependence.Dependence),
-        *(member.CalibrationPath, path_members.KernelPath, path_members.ShrinkagePath),
-        *(training_table.TrainingTable, kept_sums.KeptSums, summary_sums.DistinctSums, remembered.HeldOut),
+        *(path_members.CalibrationPath, path_members.KernelPath, path_members.ShrinkagePath),
+        *(schema.TrainingTable, kept_sums.KeptSums, summary_sums.DistinctSums, remembered.HeldOut),
         *(receipts.ForgettingReceipt, privacy.Privacy, privacy.PrivacyAccount, prior_shift.PriorShift),
         *(column_cells.ColumnCells, column_cells.DriftReference, cell_scores.SurpriseReference),
         # tables and encoders
@@ -43,7 +43,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(encoders.Flags, numbers.Counts, encoders.Numbers, encoders.Levels, encoders.MissingAsLevel),
         *(encoders.PrincipalComponents, encoders.Leaves, leaves.OrderedBytes, forests.Forest),
         *(tree_growth.GrowthSettings, dense.AsinhScaled, dense.Indicators, dense.MissingIndicator),
-        column_kinds.OfKind,
+        tabular.OfKind,
         # families
         *(families.Product, families.ClassPrior, families.Bernoulli, families.Categorical),
         *(families.Complement, families.Multinomial, families.Poisson, families.Gaussian, families.Mixture),
@@ -92,7 +92,7 @@ _NAMES = {
     "prior_shift_": prior_shift.PriorShift,
 }
 """Attributes of some fitted models."""
-_TABLE = {"n_features_in_": int, "training_table_": training_table.TrainingTable}
+_TABLE = {"n_features_in_": int, "training_table_": schema.TrainingTable}
 _COLUMNS = {**_TABLE, "conversion_": conversion.ColumnConversion}
 _GENERATIVE = {"fitted_": fitted.Fitted, **_COLUMNS}
 _ENSEMBLE = {"fitted_": fitted_ensemble.FittedEnsemble, **_COLUMNS}

@@ -258,6 +258,14 @@ def as_aligned(array: Array) -> Array:
     return array if array.flags.aligned else array.copy()
 
 
+CODE_TYPES = (np.int8, np.int16, np.int32)
+
+
+def code_type(levels: int) -> type[np.signedinteger]:
+    """The narrowest type for the codes of this many levels and -1."""
+    return next(kind for kind in CODE_TYPES if levels <= np.iinfo(kind).max + 1)
+
+
 def namespace(*arrays: Any) -> Any:
     """The array API namespace that the arrays share (NumPy, PyTorch, CuPy, ...)."""
     # The general look-up costs more than a sum over a small array, so plain NumPy arrays skip it.

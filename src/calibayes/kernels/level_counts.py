@@ -15,24 +15,25 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels import event_counts
+from calibayes.kernels.cut_points import CellCounts, CellTree, cell_counts, cell_weights, tree_arrays
 from calibayes.kernels.dispatch import (
+    CODE_TYPES,
     as_aligned,
     as_float64,
     as_int64,
     as_type,
+    code_type,
     is_matrix,
     map_row_ranges,
     portable,
     row_major,
     twin,
 )
-from calibayes.kernels.ordered_cells import CellCounts, CellTree, cell_counts, cell_weights, tree_arrays
 
 MOST_CELLS = 2**26
 """Native code supports fewer cells of all columns."""
 NO_LEVEL = 2**31
 """Reported as the largest code of a column that contains a value which cannot be a code."""
-CODE_TYPES = (np.int8, np.int16, np.int32)
 
 
 @lru_cache(maxsize=256)
@@ -136,11 +137,6 @@ def recode_counts(table: Array, codes: Sequence[Array], levels: Sequence[int]) -
 
 
 # -- codes ---------------------------------------------------------------------------------------------------------
-
-
-def code_type(levels: int) -> type[np.signedinteger]:
-    """The narrowest type for the codes of this many levels and -1."""
-    return next(kind for kind in CODE_TYPES if levels <= np.iinfo(kind).max + 1)
 
 
 def native_largest_codes(module: Any, codes: Array) -> Any:

@@ -26,7 +26,7 @@ FEATURES = {
     "privacy": "analysis.private_training",
     "privacy_account": "analysis.privacy",
     "receipts": "analysis.receipts",
-    "streams": "streams.streaming",
+    "streams": "streams.open",
     "surprise": "analysis.cell_scores",
 }
 """Name -> module of what options, fitted attributes and methods need."""

@@ -38,7 +38,7 @@ from calibayes.model.input import (
     require_labels,
 )
 from calibayes.model.remembered import TRAINING, TrainingReference
-from calibayes.tables.kinds import dask_kind, is_streamed, taken_out
+from calibayes.tables.read import dask_kind, is_streamed, taken_out
 from calibayes.tables.table import Table
 
 OfTable: TypeAlias = Callable[[Table, Engine], Any]

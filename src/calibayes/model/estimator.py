@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 from sklearn.utils import check_random_state
 
+from calibayes.core.notices import PlainText, counted, listed, shortened
 from calibayes.core.protocols import Array, Engine, Rule
-from calibayes.encoders.schema import Column, Schema
+from calibayes.encoders.schema import Column, Schema, TrainingTable
 from calibayes.engines import chosen_engine
 from calibayes.families import ClassPrior
 from calibayes.families.model import PRIOR
@@ -46,8 +47,6 @@ from calibayes.model.remembered import forget_rows, keep_shifted
 from calibayes.model.verification import require_same_table, verified_conversion
 from calibayes.rules import rule_named
 from calibayes.tables.table import Table
-from calibayes.tables.text import PlainText, counted, listed, shortened
-from calibayes.tables.training_table import TrainingTable
 
 Generative = TypeVar("Generative", bound="GenerativeEstimator")
 

@@ -34,10 +34,6 @@ class ProgressReporter:
         self._began = self._last = time.monotonic()
         self._part, self._label, self._has_bar = 0, "", False
 
-    @property
-    def enabled(self) -> bool:
-        return self._enabled
-
     def begin_part(self, part: int, label: str) -> None:
         """Begin a part of the task."""
         self._part, self._label = part, f"{label}, "

@@ -17,7 +17,7 @@ from calibayes.kernels.level_counts import places_in_class
 from calibayes.kernels.moments import count_of_one, weight_of_one, whole_counts
 from calibayes.model.input import Rows, TrainingRows
 from calibayes.model.parameters import WHOLE, whole_number
-from calibayes.tables.row_hashes import MULTIPLIER, content_hashes, mixed, table_order_hashes
+from calibayes.tables.summary import MULTIPLIER, content_hashes, mixed, table_order_hashes
 
 
 def expand_counts(rows: Rows, seed: int) -> Rows:

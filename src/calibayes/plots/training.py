@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
-from calibayes.ensemble.estimator import PosteriorAverage
+from calibayes.ensemble.bayes import PosteriorAverage
 from calibayes.ensemble.fitted_ensemble import FREQUENCIES, TREES
 from calibayes.estimators.trade_off import TradeOffCV
 from calibayes.plots.figures import MAIN, Display, legend_label, literal

@@ -17,6 +17,7 @@ from calibayes.checks import Findings
 from calibayes.checks.run import known_codes, run_on
 from calibayes.checks.subject import subject_of
 from calibayes.compare import ENSEMBLES, MODELS, FoldResult
+from calibayes.core.notices import listed
 from calibayes.core.protocols import Array
 from calibayes.estimators.tabular import NaiveBayes
 from calibayes.model.decision import checked_costs
@@ -28,7 +29,6 @@ from calibayes.report.quality_facts import quality_facts
 from calibayes.report.ranking_facts import Progress
 from calibayes.report.table_facts import ReportRows, labeled_rows, table_facts, without_columns
 from calibayes.report.values import CurveFacts, Facts, RankingFacts, Skipped, SurpriseFacts, TableFacts
-from calibayes.tables.text import listed
 
 
 @dataclass(frozen=True)

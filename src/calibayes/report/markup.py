@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from calibayes.tables.text import counted
+from calibayes.core.notices import counted
 
 VOID = frozenset({"meta", "input", "br", "hr", "link"})
 """Elements without content, which have no end tag."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.datasets.loading import data_frame
 from calibayes.encoders.schema import content_type, default_kind
@@ -16,7 +17,6 @@ from calibayes.report.markup import number, shortened
 from calibayes.report.values import ClassCount, ColumnFacts, Picture, TableFacts
 from calibayes.tables.read import object_array, read_frame
 from calibayes.tables.table import Table, missing_mask
-from calibayes.tables.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,6 +12,7 @@ from zlib import crc32
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from calibayes.core.notices import counted, listed
 from calibayes.core.protocols import Array
 from calibayes.streams.chunks import Chunk, chunk_rows, place_named
 from calibayes.tables.origin import Origin, origin_of
@@ -24,7 +25,6 @@ from calibayes.tables.read import (
     series_values,
 )
 from calibayes.tables.table import CodedColumn, Table, coded_columns, occurring
-from calibayes.tables.text import counted, listed
 
 # -- Columns of Arrow as arrays: the same values and types that `tables.read.read_frame` finds, without an object per row
 

@@ -8,14 +8,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.dispatch import most_threads
 from calibayes.streams.raw_bytes import DAMAGED
 from calibayes.tables.origin import Origin
 from calibayes.tables.table import CodedColumn, Table, coded_columns, distinct_values, sorted_codes
+
+if TYPE_CHECKING:
+    from calibayes.backends.dask.collections import LazyParts
 
 CHUNK_ROWS = 2**17
 CHUNK_BYTES = 2**25
@@ -279,3 +283,41 @@ def _sentence(error: Exception) -> str:
     """The first line of a message."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+# -- The chunks of a stream as what an engine adds up over ----------------------------------------------------
+
+
+@runtime_checkable
+class LazyStream(Protocol):
+    """A stream whose chunks can be made by tasks of Dask."""
+
+    def lazy_parts(self, columns: Sequence[str] | None = None) -> LazyParts:
+        """Tasks that make the chunks, with the named columns only."""
+
+
+@dataclass(frozen=True)
+class ChunkSource:
+    """The chunks of a stream, with the named columns only; all by default.
+
+    A single thread computes with one chunk while the next one is read; several read and compute one each.
+    """
+
+    stream: RowStream
+    columns: tuple[str, ...] | None = None
+
+    is_read_once: ClassVar[bool] = True
+
+    def parts(self) -> Iterator[Callable[[], Chunk]]:
+        """Loaders of the chunks, in the order of the rows."""
+        parts = self.stream.parts(self.columns)
+        return iter(parts) if most_threads() > 1 else read_ahead(parts)
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the chunks can be made by tasks of Dask."""
+        return isinstance(self.stream, LazyStream)
+
+    def lazy_parts(self) -> LazyParts | None:
+        """Tasks of Dask that make the chunks; None if the stream is read in this process."""
+        return self.stream.lazy_parts(self.columns) if isinstance(self.stream, LazyStream) else None

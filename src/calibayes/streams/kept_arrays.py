@@ -16,44 +16,12 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.tables.kinds import ENVIRONMENT_VARIABLE, memory_budget
+from calibayes.tables.read import ENVIRONMENT_VARIABLE, memory_budget
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk, a used quota and a file that is too large for its file system."""
 GAP_ROWS = 64
 """Chosen rows that lie closer together than this are read in one go."""
-
-
-@dataclass(frozen=True, eq=False)
-class InMemory:
-    """Rows of a NumPy array."""
-
-    array: Array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the array."""
-        return tuple(self.array.shape)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the cells."""
-        return self.array.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return int(self.array.ndim)
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def __getitem__(self, rows: Any) -> Array:
-        return self.array[rows]
-
-    def write(self, start: int, rows: Array) -> None:
-        """Store consecutive rows, the first of them at ``start``; threads may store different rows at a time."""
-        self.array[start : start + len(rows)] = rows
 
 
 class _File:
@@ -173,10 +141,11 @@ class OnDisk:
             result[positions] = self._rows(int(first), int(last) + 1)[places[positions] - first]
         return result
 
-    def write(self, start: int, rows: Array) -> None:
-        """Store consecutive rows, the first of them at ``start``; threads may store different rows at a time."""
-        cells = np.ascontiguousarray(rows, dtype=self.dtype)
-        if cells.shape[1:] != self.shape[1:] or not 0 <= start <= len(self) - len(cells):
+    def __setitem__(self, rows: slice, values: Array) -> None:
+        """Store consecutive rows; threads may store different ones at a time."""
+        start, stop, _ = rows.indices(len(self))
+        cells = np.ascontiguousarray(values, dtype=self.dtype)
+        if cells.shape != (stop - start, *self.shape[1:]):
             raise ValueError(f"rows of shape {cells.shape} from {start} on in an array of shape {self.shape}")
         if cells.size:
             content = memoryview(cells.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
@@ -187,7 +156,7 @@ class OnDisk:
         return prod(self.shape[1:]) * self.dtype.itemsize
 
 
-KeptArray: TypeAlias = InMemory | OnDisk
+KeptArray: TypeAlias = Array | OnDisk
 
 
 class KeptArrays:
@@ -207,7 +176,7 @@ class KeptArrays:
     --------
     >>> with KeptArrays(budget=0) as kept:
     ...     array = kept.allocate((3, 2), np.uint8)
-    ...     array.write(1, np.array([[1, 2], [3, 4]]))
+    ...     array[1:3] = np.array([[1, 2], [3, 4]])
     ...     array[1:].tolist(), array[np.array([2, 1])].tolist()
     ([[1, 2], [3, 4]], [[3, 4], [1, 2]])
     """
@@ -223,7 +192,7 @@ class KeptArrays:
         size = prod(shape) * kind.itemsize
         if size <= self._left:
             self._left -= size
-            return InMemory(np.zeros(tuple(shape), dtype=kind))
+            return np.zeros(tuple(shape), dtype=kind)
         if self._file is None:
             self._file = _File(self._folder)
         return OnDisk(self._file, self._file.reserve(size), tuple(shape), kind)

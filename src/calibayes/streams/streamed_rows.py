@@ -9,20 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from calibayes.backends.dask.collections import LazyParts, Unhashed, unwrapped
-from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Block, Engine, Source
+from calibayes.core.notices import counted, warn
+from calibayes.core.protocols import Array, Engine, Source
+from calibayes.encoders.schema import TrainingTable, training_table
 from calibayes.engines import is_distributed
-from calibayes.kernels.level_counts import code_type
-from calibayes.model.input import Rows, check_total_weight, class_factors, read_weight
-from calibayes.streams.chunk_source import ChunkSource
+from calibayes.kernels.dispatch import code_type
+from calibayes.model.input import (
+    Reading,
+    Rows,
+    check_total_weight,
+    class_factors,
+    distinct,
+    read_target,
+    read_weight,
+    refuse_missing_labels,
+)
 from calibayes.streams.chunks import (
     Chunk,
+    ChunkSource,
     RowStream,
     StreamColumns,
     as_types,
@@ -31,20 +39,121 @@ from calibayes.streams.chunks import (
     with_unread,
 )
 from calibayes.streams.kept_arrays import KeptArray, KeptArrays
-from calibayes.streams.stream_labels import ALL_ROWS, Selection
+from calibayes.tables import summary_sums
+from calibayes.tables.read import memory_budget
 from calibayes.tables.sources import ArraySource
 from calibayes.tables.summary import SAMPLE_ROWS, Sample, in_sample
-from calibayes.tables.summary_sums import (
-    Streamed,
-    SurveyPlan,
-    column_sums,
-    first_plan,
-    next_plan,
-    totals_after,
-)
-from calibayes.tables.table import Table
-from calibayes.tables.text import counted
-from calibayes.tables.training_table import TrainingTable, training_table
+from calibayes.tables.table import CodedColumn, Table, missing_mask
+
+if TYPE_CHECKING:
+    from calibayes.backends.dask.collections import LazyParts
+
+# -- Labels and weights: the first pass over a stream ---------------------------------------------------------
+
+GROUP = 4096
+"""Rows whose number of selected ones is counted once, so that places of rows are found quickly."""
+
+
+class StreamLabels(NamedTuple):
+    """Classes, and the code and weight of every row of a stream."""
+
+    classes: Array
+    codes: Array
+    """(n,), of the smallest type of integers that can hold them; -1 without a label."""
+    weight: Array
+    """(n,); one number for all rows takes the memory of one."""
+
+
+class _ChunkLabels(NamedTuple):
+    """The labels of a chunk: distinct known ones, and the place of each row's label among them, -1 if missing."""
+
+    values: Array
+    codes: Array
+    weight: Array | None
+
+
+def read_labels(stream: RowStream, engine: Engine, how: Reading) -> StreamLabels:
+    """Read the labels and weights of all rows."""
+    chunks: list[_ChunkLabels] = engine.each(_labels_of_chunk, ChunkSource(stream, ()))
+    if not chunks:
+        raise ValueError("Found array with 0 sample(s): the table has no rows")
+    known = np.concatenate([chunk.values for chunk in chunks])
+    missing = sum(int(np.count_nonzero(chunk.codes < 0)) for chunk in chunks)
+    if not how.unlabeled:
+        refuse_missing_labels(missing)
+    values = np.array([*known.tolist(), None], dtype=object) if missing else known
+    target = read_target(
+        values, unlabeled=how.unlabeled, classes=how.classes, fewest_classes=how.fewest_classes
+    )
+    places = np.split(target.codes, np.cumsum([len(chunk.values) for chunk in chunks]))
+    dtype = np.min_scalar_type(-len(target.classes) - 1)
+    codes = np.concatenate(
+        [
+            np.append(place, -1).astype(dtype)[chunk.codes]
+            for place, chunk in zip(places[: len(chunks)], chunks, strict=True)
+        ]
+    )
+    return StreamLabels(target.classes, codes, _weights(chunks, len(codes)))
+
+
+def _labels_of_chunk(chunk: Chunk) -> _ChunkLabels:
+    if isinstance(chunk.labels, CodedColumn):
+        values, places = chunk.labels.values, chunk.labels.codes
+        codes = np.where(places < len(values), places, -1)
+        present = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
+        moved = np.append(np.cumsum(present) - 1, -1)
+        return _ChunkLabels(values[present], _small(moved[codes]), chunk.weight)
+    labels = np.asarray(chunk.labels)
+    missing = missing_mask(labels)
+    codes = np.full(len(labels), -1)
+    values, codes[~missing] = distinct(labels[~missing])
+    return _ChunkLabels(values, _small(codes), chunk.weight)
+
+
+def _small(codes: Array) -> Array:
+    return codes.astype(np.min_scalar_type(-int(codes.max(initial=0)) - 1))
+
+
+def _weights(chunks: list[_ChunkLabels], n: int) -> Array:
+    parts = [chunk.weight for chunk in chunks if chunk.weight is not None]
+    return read_weight(np.concatenate(parts), n) if parts else np.broadcast_to(1.0, n)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which rows of a stream take part; they are numbered in their order."""
+
+    mask: Array | None
+    """(n,) booleans; None: all."""
+
+    def rows(self, first: int, count: int) -> Array | None:
+        """Which of the rows from ``first`` on take part, (count,) booleans; None: all."""
+        return None if self.mask is None else self.mask[first : first + count]
+
+    def place(self, first: int) -> int:
+        """Number of rows that take part before row ``first``."""
+        if self.mask is None:
+            return first
+        group = first // GROUP
+        return int(self._before[group] + np.count_nonzero(self.mask[group * GROUP : first]))
+
+    def only(self, keep: Array) -> Selection:
+        """Of these rows those where ``keep`` is true."""
+        if self.mask is None:
+            return Selection(keep)
+        mask = self.mask.copy()
+        mask[self.mask] = keep
+        return Selection(mask)
+
+    @cached_property
+    def _before(self) -> Array:
+        """Number of rows that take part before each group of rows."""
+        assert self.mask is not None
+        counts = np.add.reduceat(self.mask, np.arange(0, len(self.mask), GROUP), dtype=np.int64)
+        return np.concatenate([[0], np.cumsum(counts)])
+
+
+ALL_ROWS = Selection(None)
 
 # -- Rows of a stream that take part in a training, chunk by chunk, with their class codes and weights -------
 
@@ -107,16 +216,9 @@ class SelectedChunks:
         raw = self.chunks.lazy_parts()
         if raw is None:
             return None
-        name = f"calibayes-rows-{uuid4().hex}"
-        graph = {
-            (name, i): (_selected_rows, Unhashed(self.selected(*place), f"{name}-{i}"), key)
-            for i, (key, place) in enumerate(zip(raw.keys, raw.places, strict=True))
-        }
-        return LazyParts({**raw.graph, **graph}, list(graph), raw.places)
+        from calibayes.backends.dask.frame import selected_parts
 
-
-def _selected_rows(selected: Unhashed, chunk: Chunk) -> SelectedRows:
-    return selected.value.of(chunk)
+        return selected_parts(self, raw)
 
 
 def compact(values: Array) -> Any:
@@ -124,7 +226,7 @@ def compact(values: Array) -> Any:
     return values if len(values) == 0 or values.strides[0] else values[0]
 
 
-# -- Encoded rows of a stream on the workers of a Dask cluster -----------------------------------------------
+# -- How rows are encoded, in this process or on the workers of a Dask cluster --------------------------------
 
 
 @dataclass(frozen=True)
@@ -149,65 +251,7 @@ class Encoding:
         return rows.start, self.columns(rows)
 
 
-@dataclass(frozen=True, eq=False)
-class EncodedOnWorkers:
-    """A source of blocks that are encoded on the workers, from the partitions there, and stay on them."""
-
-    chunks: SelectedChunks
-    encoding: Encoding
-    held_out: Array
-    sizes: Mapping[str, int]
-    """Number of classes and least number of cells of a block: see `ArraySource`."""
-
-    is_read_once: ClassVar[bool] = False
-
-    def parts(self) -> Iterator[Callable[[], Block]]:
-        """Loaders of blocks of a partition each, encoded in this process."""
-        for load in self.chunks.parts():
-            yield partial(self._block, load)
-
-    def _block(self, load: Callable[[], SelectedRows]) -> Block:
-        rows = load()
-        held_out = self.held_out[rows.start : rows.start + len(rows.codes)]
-        return Block(self.encoding.columns(rows), rows.codes, rows.weight, held_out, rows.start)
-
-    def lazy_parts(self) -> LazyParts:
-        """Tasks that make the blocks of each partition."""
-        rows = self.chunks.lazy_parts()
-        if rows is None:
-            raise ValueError("the stream is read in this process: its rows cannot be encoded on workers")
-        name, shared = f"calibayes-block-{uuid4().hex}", f"calibayes-encoders-{uuid4().hex}"
-        graph: dict[Any, Any] = {shared: (unwrapped, Unhashed(self.encoding, shared))}
-        keys = []
-        for i, (key, place) in enumerate(zip(rows.keys, rows.places, strict=True)):
-            part = self.chunks.selected(*place)
-            held_out = compact(self.held_out[part.start : part.start + len(part.codes)])
-            if len(part.codes):
-                keys.append((name, i))
-                graph[name, i] = (_blocks, shared, key, Unhashed((held_out, self.sizes), f"{name}-{i}"))
-        return LazyParts({**rows.graph, **graph}, keys)
-
-    def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
-        """Raises ValueError: random batches of rows would have to be gathered from all workers."""
-        raise ValueError(
-            "batch_size needs rows in the memory of this process: leave it out for a Dask collection that is trained on by "
-            "the Dask engine, or use another engine"
-        )
-
-
-def _blocks(encoding: Encoding, rows: SelectedRows, wrapped: Unhashed) -> list[Block]:
-    """The encoded rows of a partition, in blocks of the usual size."""
-    held_out, sizes = wrapped.value
-    every = np.broadcast_to(held_out, len(rows.codes))
-    source = ArraySource(encoding.columns(rows), rows.codes, rows.weight, every, **sizes)
-    blocks = (load() for load in source.parts())
-    return [replace(block, first=rows.start + block.first) for block in blocks]
-
-
-# -- Training rows that need not fit in memory: they are read in each of the passes that prepare a training
-#
-# The passes: labels and weights; if there is text, or dates, a sample of them that shows how they are converted; sums of all
-# columns, which encoders learn from; and one that encodes the rows. The encoded rows are kept, and training reads these.
+# -- The rows of a training -----------------------------------------------------------------------------------
 
 PROBE_ROWS = 16
 """Rows of the sample that are encoded to find out the type of encoded columns."""
@@ -260,24 +304,26 @@ class StreamedRows:
     # -- what encoders learn from ----------------------------------------------------------------------------------
 
     @cached_property
-    def summary(self) -> Streamed:
+    def summary(self) -> summary_sums.Streamed:
         """What encoders learn from: at most four passes over the rows."""
-        plan = first_plan(range(len(self.conversion.converted_names)), len(self.classes), self.weight)
+        plan = summary_sums.first_plan(
+            range(len(self.conversion.converted_names)), len(self.classes), self.weight
+        )
         n = len(self.codes)
         self.report(f"counting the columns of {n} rows")
         found = self._total(partial(_first_sums, self.conversion, plan, n))
         totals = dict(found["columns"])
-        while (further := next_plan(plan, totals)) is not None:
+        while (further := summary_sums.next_plan(plan, totals)) is not None:
             plan = further
             names = tuple(self.stream.names[j] for j in plan.trees)
             self.report(f"counting {counted(len(names), 'column')} of many distinct numbers again")
             further_sums = partial(_further_sums, self._columns, self.conversion, plan)
-            totals = totals_after(totals, self._total(further_sums, names))
+            totals = summary_sums.totals_after(totals, self._total(further_sums, names))
         table = self._typed(found)
         chosen = in_sample(0, n, n)
         sample = Sample(table, selected(self.weight, chosen), self.codes[chosen])
         encode = lambda encoder: encoder.encode(self.in_memory().table)
-        return Streamed(table, self.weight, self.codes, sample, totals, encode)
+        return summary_sums.Streamed(table, self.weight, self.codes, sample, totals, encode)
 
     def weighted(self, class_weight: Mapping[Any, float] | str | None) -> StreamedRows:
         """The rows of positive weight, multiplied by class weights."""
@@ -327,6 +373,8 @@ class StreamedRows:
         """The encoded rows: on the workers of a Dask cluster if they are read there, else kept here."""
         if self.is_on_workers:
             chunks = self._chunks(weight=weight)
+            from calibayes.backends.dask.frame import EncodedOnWorkers
+
             return EncodedOnWorkers(chunks, self._encoding(binding), held_out, sizes)
         return ArraySource(self.encoded(binding), self.codes, weight, held_out, **sizes)
 
@@ -340,17 +388,18 @@ class StreamedRows:
 
         They are kept in memory, or beyond a budget in a temporary file.
         """
-        encoding, kept = self._encoding(binding), KeptArrays()
-        self.report(f"encoding {len(self.codes)} rows")
-        arrays = {
-            name: kept.allocate((len(self.codes), width), encoding.types[name])
-            for name, width in encoding.widths.items()
-        }
+        encoding, n = self._encoding(binding), len(self.codes)
+        self.report(f"encoding {n} rows")
+        row_bytes = sum(width * encoding.types[name].itemsize for name, width in encoding.widths.items())
+        allocate: Callable[..., KeptArray] = np.zeros
+        if n * row_bytes > memory_budget():
+            allocate = KeptArrays().allocate
+        arrays = {name: allocate((n, width), encoding.types[name]) for name, width in encoding.widths.items()}
 
         def write(place: tuple[int, dict[str, Array]]) -> None:
             start, encoded = place
             for name, columns in encoded.items():
-                arrays[name].write(start, columns)
+                arrays[name][start : start + len(columns)] = columns
 
         def write_rows(rows: SelectedRows) -> dict[str, int]:
             write(encoding.placed(rows))
@@ -390,20 +439,22 @@ class StreamedRows:
         return Rows(table, self.codes[chosen].astype(np.int64), weight, np.flatnonzero(chosen), factor)
 
 
-def _first_sums(conversion: Any, plan: SurveyPlan, n: int, rows: SelectedRows) -> dict[str, Any]:
-    sums = column_sums(conversion.apply(rows.table), rows.weight, rows.codes, plan)
+def _first_sums(conversion: Any, plan: summary_sums.SurveyPlan, n: int, rows: SelectedRows) -> dict[str, Any]:
+    sums = summary_sums.column_sums(conversion.apply(rows.table), rows.weight, rows.codes, plan)
     return {"columns": sums, **_some_rows(n, SAMPLE_ROWS, rows)}
 
 
 def _further_sums(
-    columns: StreamColumns, conversion: Any, plan: SurveyPlan, rows: SelectedRows
+    columns: StreamColumns, conversion: Any, plan: summary_sums.SurveyPlan, rows: SelectedRows
 ) -> dict[str, Any]:
     """Sums of the columns of a plan, if only these were read."""
     read = tuple(plan.trees)
     converters = {j: converter for j, converter in conversion.converters.items() if j in read}
     whole = with_unread(rows.table, columns, read, rows.table.n)
     return dict(
-        column_sums(replace(conversion, converters=converters).apply(whole), rows.weight, rows.codes, plan)
+        summary_sums.column_sums(
+            replace(conversion, converters=converters).apply(whole), rows.weight, rows.codes, plan
+        )
     )
 
 

@@ -14,11 +14,11 @@ from threading import Lock
 from typing import Any, ClassVar, Self
 from urllib.parse import unquote
 
+from calibayes.core.notices import listed
 from calibayes.streams.arrow import ArrowRows, Readable, read_scanned, sequential, tables_of
 from calibayes.streams.chunks import chunk_rows, place_named, read_twice
 from calibayes.streams.csv_blocks import opened_csv_files
 from calibayes.tables.read import is_text, module_of_pyarrow, pyarrow
-from calibayes.tables.text import listed
 
 # -- Columns whose values are in the names of folders (year=2024/month=1/part.parquet), as Hive writes them
 

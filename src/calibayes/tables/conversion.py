@@ -15,7 +15,7 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_ascending, require_length, require_positions
 from calibayes.tables.dates import ColumnWarning, Converter, Dates, Durations, learned_dates
-from calibayes.tables.table import Table, distinct_values, holds_booleans, missing_mask
+from calibayes.tables.table import Table, distinct_values, holds_booleans, is_missing, missing_mask
 
 CATEGORICAL, IDENTIFIER = "categorical", "identifier"
 """Kinds that a user may give a column: its values are levels; it is left out."""
@@ -157,7 +157,7 @@ def learn_conversion(table: Table, given: Mapping[int, str], *, levels: bool) ->
         if given.get(j) == IDENTIFIER:
             identifiers[j] = "given"
         elif given.get(j) != CATEGORICAL and not table.is_categorical(j):
-            dates = learned_dates(table, j)
+            dates = learned_dates(table, j) if _may_be_dates(table, j) else None
             if table.dtype_kind(j) == "m":
                 converters[j] = Durations()
             elif dates is not None:
@@ -166,6 +166,14 @@ def learn_conversion(table: Table, given: Mapping[int, str], *, levels: bool) ->
                 identifiers[j] = reason
     _warn_of_identifiers(table, {j: reason for j, reason in identifiers.items() if j not in given})
     return ColumnConversion(table.names, table.types(), converters, identifiers)
+
+
+def _may_be_dates(table: Table, j: int) -> bool:
+    """Whether a column has a type of dates, or text whose first known value has a digit, as all dates have."""
+    if table.dtype_kind(j) not in "OU":
+        return table.dtype_kind(j) == "M"
+    first = next((cell for cell in table.column(j) if not is_missing(cell)), None)
+    return isinstance(first, str) and any(map(str.isdigit, first))
 
 
 def _identifier_reason(table: Table, j: int) -> str:

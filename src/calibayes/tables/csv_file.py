@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.tables.dates import formats_of
 from calibayes.tables.read import refuse_duplicate_names
 from calibayes.tables.table import CodedColumn, Table, sorted_codes
-from calibayes.tables.text import counted
 
 # -- Missing values, and ways to write numbers ---------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import numpy as np
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require
-from calibayes.tables.table import Table, distinct_values, is_missing
+from calibayes.tables.table import Table, distinct_values
 
 DATE, DURATION = np.dtype("M8[us]"), np.dtype("m8[us]")
 """The types of columns of dates (with a time zone: in UTC) and of durations."""
@@ -443,13 +443,8 @@ def learned_dates(table: Table, j: int) -> Dates | None:
     if table.dtype_kind(j) == "M":
         zone = table.zones.get(j)
         return Dates("UTC" if zone is not None and not is_zone(zone) else zone)
-    if table.dtype_kind(j) not in "OU":
-        return None
-    first = next((cell for cell in table.column(j) if not is_missing(cell)), None)
-    if not isinstance(first, str):
-        return None
     values = distinct_values(table, j)[0].tolist()
-    if not values or not all(isinstance(value, str) for value in values):
+    if not all(isinstance(value, str) for value in values):
         return None
     forms = formats_of(values)
     if len(forms) > 1:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels import moments, ordered_cells
+from calibayes.kernels import cut_points, moments
 from calibayes.kernels.cut_points import distinct_sample
 from calibayes.kernels.dispatch import map_row_ranges
 from calibayes.kernels.event_counts import is_sparse
@@ -126,20 +126,20 @@ PASSES = 4
 """Largest number of passes over the rows: the first counts the cells of the root, each further one divides heavy cells."""
 
 
-def refined(tree: ordered_cells.CellTree, counts: ordered_cells.CellCounts) -> ordered_cells.CellTree | None:
+def refined(tree: cut_points.CellTree, counts: cut_points.CellCounts) -> cut_points.CellTree | None:
     """The tree whose heavy cells are divided, from their rows, smallest and largest numbers; None if no cell is heavy."""
     total = int(counts.rows.sum())
     heavy = (counts.rows * MOST_SHARE > total) & (counts.low < counts.high)
     if not heavy.any():
         return None
-    base = ordered_cells.ordered_bits(counts.low[heavy])
-    span = ordered_cells.ordered_bits(counts.high[heavy]) - base
+    base = cut_points.ordered_bits(counts.low[heavy])
+    span = cut_points.ordered_bits(counts.high[heavy]) - base
     parts = -(-PARTS * MOST_SHARE * counts.rows[heavy] // total)
     shift = np.maximum(_bit_length(span) - _bit_length(parts - 1), 0)
     sizes = (span >> shift.astype(np.uint64)).astype(np.int64) + 1
     child = np.append(tree.child, np.full(sizes.sum(), -1, dtype=np.int32))
     child[counts.entries[heavy]] = np.arange(len(tree.base), len(tree.base) + len(base))
-    return ordered_cells.CellTree(
+    return cut_points.CellTree(
         np.append(tree.base, base),
         np.append(tree.shift, shift),
         np.append(tree.first, tree.first[-1] + np.cumsum(sizes)),
@@ -155,16 +155,16 @@ def _bit_length(numbers: Array) -> Array:
     return np.asarray(np.where(high > 0, 32 + lengths[0], lengths[1]).astype(np.int64))
 
 
-def divided(x: Array, weight: Array) -> tuple[ordered_cells.CellTree, ordered_cells.CellCounts]:
+def divided(x: Array, weight: Array) -> tuple[cut_points.CellTree, cut_points.CellCounts]:
     """The cells of numbers in memory, (n,), with row weights, and the tree that tells them apart."""
-    tree = ordered_cells.root_tree()
+    tree = cut_points.root_tree()
     for _ in range(PASSES - 1):
-        counts = ordered_cells.cell_counts(x, weight, tree)
+        counts = cut_points.cell_counts(x, weight, tree)
         further = refined(tree, counts)
         if further is None:
             return tree, counts
         tree = further
-    return tree, ordered_cells.cell_counts(x, weight, tree)
+    return tree, cut_points.cell_counts(x, weight, tree)
 
 
 # -- The summary of a table in memory: columns are summarized when an encoder asks for them ------------------
@@ -244,7 +244,7 @@ class MemorySummary(summaries.TableSummary):
             values, positions = distinct_values(self.head, j)
             return self._exact(j, values, positions[self._known(j)])
         numbers = self._known_numbers(j)
-        found = ordered_cells.distinct_positions(numbers, summaries.MOST_DISTINCT)
+        found = cut_points.distinct_positions(numbers, summaries.MOST_DISTINCT)
         return self._divided(j, numbers) if found is None else self._exact(j, *found)
 
     def _exact(self, j: int, values: Array, positions: Array) -> summaries.ColumnSummary:
@@ -269,7 +269,7 @@ class MemorySummary(summaries.TableSummary):
         """Positions of the known values of column j among its distinct ones, of which there are ``size``."""
         if not self.is_numeric(j):
             return distinct_values(self.head, j)[1][self._known(j)]
-        found = ordered_cells.distinct_positions(self._known_numbers(j), size)
+        found = cut_points.distinct_positions(self._known_numbers(j), size)
         return np.zeros(0, dtype=np.int64) if found is None else found[1]
 
     def _divided(self, j: int, numbers: Array) -> summaries.ColumnSummary:
@@ -279,7 +279,7 @@ class MemorySummary(summaries.TableSummary):
 
         def count_classes() -> Array:
             labels = self._labels[self._known(j)]
-            return ordered_cells.cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)[
+            return cut_points.cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)[
                 counts.entries
             ]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_finite
-from calibayes.kernels import level_counts, ordered_cells
+from calibayes.kernels import cut_points, level_counts
 from calibayes.kernels.cut_points import DistinctSample, distinct_sample
 from calibayes.kernels.moments import known_moments
 from calibayes.tables import summary as summaries
@@ -87,10 +87,10 @@ def number_sums(numbers: Array, rows: level_counts.LabeledRows, most: int) -> Di
         return sums
     missing = np.isnan(numbers)
     if not missing.any():
-        found = ordered_cells.distinct_positions(numbers, most)
+        found = cut_points.distinct_positions(numbers, most)
         return None if found is None else distinct_sums(*found, rows)
     known = ~missing
-    found = ordered_cells.distinct_positions(numbers[known], most)
+    found = cut_points.distinct_positions(numbers[known], most)
     if found is None:
         return None
     positions = np.full(len(numbers), len(found[0]))
@@ -137,7 +137,7 @@ class CellSums:
     """Some of the distinct numbers; none in the passes after the first, which has them all the same."""
 
     @property
-    def counts(self) -> ordered_cells.CellCounts:
+    def counts(self) -> cut_points.CellCounts:
         """Rows, smallest and largest number, and total weight of each cell."""
         return self.cells.counts
 
@@ -162,7 +162,7 @@ NO_SAMPLE = DistinctSample(np.zeros(0), 0)
 
 def cell_sums(
     x: Array,
-    tree: ordered_cells.CellTree,
+    tree: cut_points.CellTree,
     rows: level_counts.LabeledRows,
     sampled: DistinctSample = NO_SAMPLE,
 ) -> CellSums:
@@ -175,18 +175,16 @@ def in_root_cells(distinct: DistinctSums) -> CellSums:
     if not len(distinct.values):
         empty = np.zeros(0, dtype=np.int64)
         return CellSums(
-            level_counts.cells_with(
-                ordered_cells.CellCounts(empty, empty, *np.zeros((3, 0))), distinct.weights
-            ),
+            level_counts.cells_with(cut_points.CellCounts(empty, empty, *np.zeros((3, 0))), distinct.weights),
             NO_SAMPLE,
         )
     entries, first = np.unique(
-        ordered_cells.cell_numbers(distinct.values, ordered_cells.root_tree()), return_index=True
+        cut_points.cell_numbers(distinct.values, cut_points.root_tree()), return_index=True
     )
     last = np.append(first[1:], len(distinct.values)) - 1
     rows = np.add.reduceat(distinct.rows, first)
     weights = np.add.reduceat(distinct.weights, first, axis=0)
-    counts = ordered_cells.CellCounts(
+    counts = cut_points.CellCounts(
         entries, rows, distinct.values[first], distinct.values[last], weights.sum(axis=1)
     )
     return CellSums(
@@ -268,7 +266,7 @@ PIVOT_STEP = 64
 
 @dataclass(frozen=True)
 class MomentSums:
-    """summaries.Moments of the known numbers of a column, each row counted once."""
+    """Moments of the known numbers of a column, each row counted once."""
 
     count: int
     pivot: float
@@ -311,7 +309,7 @@ def pivot_of(numbers: Array) -> float:
 
 
 def repeated_moments(values: Array, rows: Array) -> MomentSums:
-    """summaries.Moments of numbers, (v,), each of which occurs in so many rows, (v,)."""
+    """Moments of numbers, (v,), each of which occurs in so many rows, (v,)."""
     count = int(rows.sum())
     pivot = float(values @ rows) / max(count, 1)
     differences = values - pivot
@@ -319,30 +317,26 @@ def repeated_moments(values: Array, rows: Array) -> MomentSums:
 
 
 def _around(count: int, pivot: float, total: float, squares: float) -> MomentSums:
-    """summaries.Moments from the sums of differences from a pivot and of their squares."""
+    """Moments from the sums of differences from a pivot and of their squares."""
     if not count:
         return MomentSums(0, 0.0, 0.0, 0.0)
     offset = total / count
     return MomentSums(count, pivot, offset, max(squares - count * offset * offset, 0.0))
 
 
-# -- Sums of columns over a block of rows, which add up to the summaries of a table --------------------------
-#
-# The passes over a table whose rows are not in memory: `column_sums` of every block under `first_plan`, added up; then, as
-# long as `next_plan` of the totals is not None, again for the columns of that plan, whose cells replace the earlier ones
-# (`totals_after`).
+# -- Sums of columns over a block of rows ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class SurveyPlan:
     """What a pass over the rows counts."""
 
-    trees: Mapping[int, ordered_cells.CellTree | None]
+    trees: Mapping[int, cut_points.CellTree | None]
     """Position of a column -> the cells its numbers are counted in; None: the distinct values, if there are not too many."""
     k: int
     """Number of classes; 0 if weights are not to be counted by class."""
     unit: float
-    """The power of two that weights are summaries.rounded to multiples of, so that their sums are exact (see `summable`)."""
+    """The power of two that weights are rounded to multiples of, so that their sums are exact (see `summable`)."""
     number: int = 1
     """Number of the pass, from 1 on."""
     seen: SeenNumbers = field(default_factory=SeenNumbers)
@@ -401,7 +395,7 @@ def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan 
     for j, tree in plan.trees.items():
         counts = totals[str(j)].counts
         if isinstance(counts, CellSums):
-            further = refined(ordered_cells.root_tree() if tree is None else tree, counts.counts)
+            further = refined(cut_points.root_tree() if tree is None else tree, counts.counts)
             if further is not None:
                 trees[j] = further
     return SurveyPlan(trees, plan.k, plan.unit, plan.number + 1, plan.seen) if trees else None
@@ -455,7 +449,7 @@ def _number_sums(
     pivot = pivot_of(numbers)
     moments = known_moments(numbers, pivot)
     _refuse_large(table, j, np.array([moments.low, moments.high]))
-    cells = cell_sums(numbers, ordered_cells.root_tree(), rows, plan.seen.sample(j, numbers))
+    cells = cell_sums(numbers, cut_points.root_tree(), rows, plan.seen.sample(j, numbers))
     return cells, _around(cells.known_rows, pivot, moments.total, moments.squares)
 
 

@@ -12,7 +12,7 @@ import calibayes as cb
 from calibayes import BayesClassifier
 from calibayes.ensemble import bayes as ensemble_bayes
 from calibayes.ensemble import estimator as ensemble_estimator
-from calibayes.ensemble import growing, standard_members
+from calibayes.ensemble import standard_members, training
 from calibayes.ensemble import training as ensemble_fit
 from calibayes.kernels.tree_growth import forest_scores
 from calibayes.model.input import new_table
@@ -57,7 +57,7 @@ def test_the_posterior_is_that_of_the_definition(grown):
     expected = trees.weight * np.mean(forests, axis=0) + (1 - trees.weight) * members
     assert_allclose(grown.predict_proba(X), expected, atol=1e-12)
     assert len(trees.forests) == 5
-    assert trees.share == growing.SHARE
+    assert trees.share == training.SHARE
 
 
 def test_growth_is_the_default_from_five_hundred_rows_on():
@@ -126,7 +126,7 @@ def test_members_that_learn_from_all_rows_are_left_out_if_these_are_too_many(mon
 def test_members_learn_from_all_rows_if_trees_are_left_out(monkeypatch):
     for module in (ensemble_fit, ensemble_estimator, ensemble_bayes):
         monkeypatch.setattr(module, "MEMBER_ROWS", 300)
-    monkeypatch.setattr(growing, "mixture_weights", lambda *given: np.array([0.9, 0.1]))
+    monkeypatch.setattr(training, "mixture_weights", lambda *given: np.array([0.9, 0.1]))
     X, y = parity(900)
     y = (X["a"] + X["b"] > 0).astype(int)
     model = BayesClassifier(families=MEMBERS).fit(X, y)
@@ -162,9 +162,9 @@ def test_the_number_of_trees_is_bounded_if_bins_and_classes_are_many(monkeypatch
     X, y = parity(300)
     whole = BayesClassifier(families=MEMBERS).fit(X, y)
     sums = int(whole.trees_.bytes.sizes.sum())  # of one of two classes
-    monkeypatch.setattr(growing, "MOST_WORK", 7 * 5 * 31 * sums)
+    monkeypatch.setattr(training, "MOST_WORK", 7 * 5 * 31 * sums)
     assert len(BayesClassifier(families=MEMBERS).fit(X, y).trees_.losses) == 1 + 7
-    monkeypatch.setattr(growing, "MOST_WORK", 7 * 5 * 31 * sums * 3)
+    monkeypatch.setattr(training, "MOST_WORK", 7 * 5 * 31 * sums * 3)
     three = BayesClassifier(families=MEMBERS).fit(X, np.where(X["d"] > 0.5, 2, y))
     assert len(three.trees_.losses) == 1 + 7
     assert len(whole.trees_.losses) > 1 + 7
@@ -195,7 +195,7 @@ def test_trees_without_a_gain_are_left_out():
 
 @pytest.mark.parametrize(("of_trees", "weight"), [(0.1, 0.0), (0.4, 0.4), (0.6, 1.0)])
 def test_the_weight_of_the_trees(monkeypatch, of_trees, weight):
-    monkeypatch.setattr(growing, "mixture_weights", lambda *given: np.array([1 - of_trees, of_trees]))
+    monkeypatch.setattr(training, "mixture_weights", lambda *given: np.array([1 - of_trees, of_trees]))
     model = BayesClassifier(families=MEMBERS).fit(*parity(300))
     assert (model.trees_.weight if hasattr(model, "trees_") else 0.0) == weight
     if weight:

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from calibayes.model.input import Rows
 from calibayes.model.splits import assign_folds, evaluation_folds
 from calibayes.tables.read import read_array, read_frame
-from calibayes.tables.row_hashes import content_hashes
+from calibayes.tables.summary import content_hashes
 from tests.estimators.ensemble.tables import frame
 
 

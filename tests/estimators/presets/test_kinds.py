@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import calibayes as cb
 from calibayes.encoders import KMeansBins, QuantileBins
-from calibayes.estimators import column_kinds
+from calibayes.estimators import tabular
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
 
 
@@ -99,8 +99,8 @@ def test_numbers_in_bins_beside_gaussians():
 
 
 def test_a_new_kind_is_one_entry(monkeypatch):
-    wide = column_kinds.Kind(lambda choices: Gaussian(), lambda choices: column_kinds.Numbers())
-    monkeypatch.setitem(column_kinds.KINDS, "full", wide)
+    wide = tabular.Kind(lambda choices: Gaussian(), lambda choices: tabular.Numbers())
+    monkeypatch.setitem(tabular.KINDS, "full", wide)
     X, y = table()
     model = cb.NaiveBayes(kinds={"age": "full", "zip": "full"}).fit(X.dropna(), y[10:])
     assert model.fitted_.binding.chosen["full"] == (0, 1)

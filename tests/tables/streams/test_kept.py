@@ -11,7 +11,7 @@ import pytest
 
 from calibayes.streams import kept_arrays as kept_module
 from calibayes.streams.kept_arrays import KeptArrays
-from calibayes.tables.kinds import memory_budget
+from calibayes.tables.read import memory_budget
 from calibayes.tables.sources import ArraySource
 
 
@@ -29,7 +29,7 @@ def test_rows_are_read_as_they_were_written(kept, dtype, shape):
     kept.allocate((7, 5), np.float64)
     array = kept.allocate(shape, dtype)
     for start in (60, 0, 30):
-        array.write(start, expected[start : start + 40])
+        array[start : start + 40] = expected[start : start + 40]
     assert (array.shape, array.ndim, array.dtype, len(array)) == (shape, len(shape), np.dtype(dtype), 100)
     chosen = [
         slice(10, 20),
@@ -54,7 +54,7 @@ def test_rows_are_read_as_they_were_written(kept, dtype, shape):
 
 def test_what_was_not_written_is_zero(kept):
     array = kept.allocate((5, 2), np.int32)
-    array.write(1, np.ones((2, 2)))
+    array[1:3] = np.ones((2, 2))
     assert array[:].tolist() == [[0, 0], [1, 1], [1, 1], [0, 0], [0, 0]]
 
 
@@ -63,14 +63,15 @@ def test_rows_outside_are_refused(kept):
     with pytest.raises(IndexError):
         array[np.array([5])]
     with pytest.raises(ValueError, match="shape"):
-        array.write(4, np.ones((2, 2)))
+        array[4:6] = np.ones((2, 2))
 
 
 def test_threads_write_different_rows(kept):
     array = kept.allocate((4000, 3), np.int64)
     expected = np.arange(12000).reshape(4000, 3)
+    parts = [slice(start, start + 10) for start in range(0, 4000, 10)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda start: array.write(start, expected[start : start + 10]), range(0, 4000, 10)))
+        list(pool.map(lambda rows: array.__setitem__(rows, expected[rows]), parts))
     np.testing.assert_array_equal(array[:], expected)
 
 
@@ -79,7 +80,7 @@ def test_blocks_of_a_source_are_the_same_from_a_file(tmp_path):
     columns, labels = rng.integers(0, 9, (1000, 4)).astype(np.uint8), rng.integers(0, 2, 1000)
     with KeptArrays(0, str(tmp_path)) as arrays:
         array = arrays.allocate(columns.shape, columns.dtype)
-        array.write(0, columns)
+        array[:] = columns
         sources = [
             ArraySource({"a": one}, labels, np.ones(1000), labels > 5, k=2) for one in (columns, array)
         ]
@@ -93,7 +94,7 @@ def test_blocks_of_a_source_are_the_same_from_a_file(tmp_path):
 def test_the_budget_is_spent_in_the_order_of_the_arrays(tmp_path):
     with KeptArrays(100, str(tmp_path)) as arrays:
         kinds = [type(arrays.allocate((size,), np.uint8)).__name__ for size in (60, 60, 40, 1)]
-    assert kinds == ["InMemory", "OnDisk", "InMemory", "OnDisk"]
+    assert kinds == ["ndarray", "OnDisk", "ndarray", "OnDisk"]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_a_wrong_budget_is_refused(text, monkeypatch):
 
 def test_the_file_has_no_name(tmp_path):
     with KeptArrays(0, str(tmp_path)) as arrays:
-        arrays.allocate((10,), np.uint8).write(0, np.ones(10))
+        arrays.allocate((10,), np.uint8)[:] = np.ones(10)
         assert list(tmp_path.iterdir()) == []
 
 
@@ -127,7 +128,7 @@ def test_a_full_disk_is_named(function, tmp_path, monkeypatch):
         KeptArrays(0, str(tmp_path)) as arrays,
         pytest.raises(OSError, match=r"800 bytes .* do not fit") as raised,
     ):
-        arrays.allocate((100,), np.float64).write(0, np.ones(100))
+        arrays.allocate((100,), np.float64)[:] = np.ones(100)
     assert str(tmp_path) in str(raised.value)
     assert "TMPDIR" in str(raised.value)
 
@@ -139,7 +140,7 @@ def test_a_file_system_that_cannot_reserve_space_is_used(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_module.os, "posix_fallocate", unsupported)
     with KeptArrays(0, str(tmp_path)) as arrays:
         array = arrays.allocate((5,), np.float64)
-        array.write(0, np.arange(5))
+        array[:] = np.arange(5)
         assert array[:].tolist() == list(range(5))
 
 
@@ -151,7 +152,7 @@ def test_another_error_of_writing_is_named(tmp_path, monkeypatch):
     with KeptArrays(0, str(tmp_path)) as arrays:
         array = arrays.allocate((5,), np.float64)
         with pytest.raises(OSError, match=r"encoded rows cannot be written into .*Input/output error"):
-            array.write(0, np.arange(5))
+            array[:] = np.arange(5)
 
 
 def test_a_short_write_goes_on(tmp_path, monkeypatch):
@@ -159,14 +160,14 @@ def test_a_short_write_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_module.os, "pwrite", lambda file, view, place: whole(file, view[:3], place))
     with KeptArrays(0, str(tmp_path)) as arrays:
         array = arrays.allocate((10,), np.float64)
-        array.write(0, np.arange(10))
+        array[:] = np.arange(10)
         assert array[:].tolist() == list(range(10))
 
 
 def test_nothing_is_left_after_a_kill(tmp_path):
     script = (
         "import sys, time, numpy as np\nfrom calibayes.streams.kept_arrays import KeptArrays\n"
-        "kept = KeptArrays(0, sys.argv[1])\nkept.allocate((1000,), np.uint8).write(0, np.ones(1000))\n"
+        "kept = KeptArrays(0, sys.argv[1])\nkept.allocate((1000,), np.uint8)[:] = np.ones(1000)\n"
         "print('written', flush=True)\ntime.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE) as process:

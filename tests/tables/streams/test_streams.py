@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from calibayes.streams import table_files as ipc_files
 from calibayes.streams.open import open_stream
-from calibayes.tables.kinds import is_streamed
-from calibayes.tables.read import read_frame
+from calibayes.tables.read import is_streamed, read_frame
 from calibayes.testing import tables
 from tests.tables.streams.sources import (
     arrow_file,

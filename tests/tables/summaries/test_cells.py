@@ -7,8 +7,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from calibayes.kernels.cut_points import cell_counts, cell_numbers, ordered_bits, root_tree
 from calibayes.kernels.dispatch import numpy_only
-from calibayes.kernels.ordered_cells import cell_counts, cell_numbers, ordered_bits, root_tree
 from calibayes.tables.memory_summary import MOST_SHARE, PARTS, PASSES, divided
 from tests.seeds import generator
 

@@ -1,25 +1,26 @@
-"""Dask data frames and arrays as streams: a chunk is a partition."""
+"""Dask data frames and arrays as streams: a chunk is a partition, which workers can read, encode and keep."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import import_module
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import numpy as np
 
 from calibayes.backends.dask.collections import LazyParts, Unhashed, unwrapped
-from calibayes.core.protocols import Array
+from calibayes.core.notices import counted, listed
+from calibayes.core.protocols import Array, Block
 from calibayes.streams.chunks import Chunk
-from calibayes.tables.kinds import dask_kind
+from calibayes.streams.streamed_rows import Encoding, SelectedChunks, SelectedRows, compact
 from calibayes.tables.origin import FROM_ARRAY, Origin
-from calibayes.tables.read import array_names, read_array, read_frame, refuse_duplicate_names
+from calibayes.tables.read import array_names, dask_kind, read_array, read_frame, refuse_duplicate_names
+from calibayes.tables.sources import ArraySource
 from calibayes.tables.table import Table
-from calibayes.tables.text import counted, listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,3 +238,75 @@ def _computed(graph: dict[Any, Any], keys: Any) -> Any:
     cull: Any = import_module("dask.optimization").cull
     needed, _ = cull(graph, keys if isinstance(keys, list) else [keys])
     return get(needed, keys)
+
+
+# -- Rows of a stream that are selected and encoded on the workers --------------------------------------------
+
+
+def selected_parts(rows: SelectedChunks, chunks: LazyParts) -> LazyParts:
+    """Tasks that make the rows of each chunk that take part in a training, from those that make the chunks."""
+    name = f"calibayes-rows-{uuid4().hex}"
+    graph = {
+        (name, i): (_selected_rows, Unhashed(rows.selected(*place), f"{name}-{i}"), key)
+        for i, (key, place) in enumerate(zip(chunks.keys, chunks.places, strict=True))
+    }
+    return LazyParts({**chunks.graph, **graph}, list(graph), chunks.places)
+
+
+def _selected_rows(selected: Unhashed, chunk: Chunk) -> SelectedRows:
+    return selected.value.of(chunk)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedOnWorkers:
+    """A source of blocks that are encoded on the workers, from the partitions there, and stay on them."""
+
+    chunks: SelectedChunks
+    encoding: Encoding
+    held_out: Array
+    sizes: Mapping[str, int]
+    """Number of classes and least number of cells of a block: see `ArraySource`."""
+
+    is_read_once: ClassVar[bool] = False
+
+    def parts(self) -> Iterator[Callable[[], Block]]:
+        """Loaders of blocks of a partition each, encoded in this process."""
+        for load in self.chunks.parts():
+            yield partial(self._block, load)
+
+    def _block(self, load: Callable[[], SelectedRows]) -> Block:
+        rows = load()
+        held_out = self.held_out[rows.start : rows.start + len(rows.codes)]
+        return Block(self.encoding.columns(rows), rows.codes, rows.weight, held_out, rows.start)
+
+    def lazy_parts(self) -> LazyParts:
+        """Tasks that make the blocks of each partition."""
+        rows = self.chunks.lazy_parts()
+        if rows is None:
+            raise ValueError("the stream is read in this process: its rows cannot be encoded on workers")
+        name, shared = f"calibayes-block-{uuid4().hex}", f"calibayes-encoders-{uuid4().hex}"
+        graph: dict[Any, Any] = {shared: (unwrapped, Unhashed(self.encoding, shared))}
+        keys = []
+        for i, (key, place) in enumerate(zip(rows.keys, rows.places, strict=True)):
+            part = self.chunks.selected(*place)
+            held_out = compact(self.held_out[part.start : part.start + len(part.codes)])
+            if len(part.codes):
+                keys.append((name, i))
+                graph[name, i] = (_blocks, shared, key, Unhashed((held_out, self.sizes), f"{name}-{i}"))
+        return LazyParts({**rows.graph, **graph}, keys)
+
+    def batches(self, size: int, rng: np.random.Generator) -> Iterator[Block]:
+        """Raises ValueError: random batches of rows would have to be gathered from all workers."""
+        raise ValueError(
+            "batch_size needs rows in the memory of this process: leave it out for a Dask collection that is trained on by "
+            "the Dask engine, or use another engine"
+        )
+
+
+def _blocks(encoding: Encoding, rows: SelectedRows, wrapped: Unhashed) -> list[Block]:
+    """The encoded rows of a partition, in blocks of the usual size."""
+    held_out, sizes = wrapped.value
+    every = np.broadcast_to(held_out, len(rows.codes))
+    source = ArraySource(encoding.columns(rows), rows.codes, rows.weight, every, **sizes)
+    blocks = (load() for load in source.parts())
+    return [replace(block, first=rows.start + block.first) for block in blocks]

@@ -21,9 +21,8 @@ from calibayes.backends.dask.engine import Dask
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import computing
 from calibayes.model.door import OfTable
-from calibayes.streams.streaming import StreamInput
-from calibayes.tables.kinds import dask_kind
-from calibayes.tables.read import refuse_lazy
+from calibayes.streams.open import StreamInput
+from calibayes.tables.read import dask_kind, refuse_lazy
 
 FLAT = ("predict", "score_samples")
 """Methods with one value for each row."""

@@ -22,7 +22,7 @@ from calibayes.model.attributes import HOME
 from calibayes.model.door import InMemory, OfTable, TableInput
 from calibayes.model.estimator import holding
 from calibayes.model.input import AS_GIVEN, Reading, Rows, new_table, refuse_on_device
-from calibayes.tables.kinds import is_streamed, taken_out
+from calibayes.tables.read import is_streamed, taken_out
 from calibayes.tables.table import Table
 
 SUPPORTED = (
