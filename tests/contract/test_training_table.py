@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import calibayes as cb
-from calibayes.encoders.schema import TrainingTable
+from calibayes.tables.table import TrainingTable
 from tests.contract.test_scikit_learn import ESTIMATORS, GENERATIVE, nothing_hidden
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -8,12 +8,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from calibayes.encoders import Dense
-from calibayes.encoders.schema import training_table
 from calibayes.tables.conversion import learn_conversion
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
 from calibayes.tables.summary import content_hashes
-from calibayes.tables.table import CodedColumn, distinct_values, numeric_matrix
+from calibayes.tables.table import CodedColumn, distinct_values, numeric_matrix, training_table
 
 N = 60
 FRAME = pl.DataFrame(

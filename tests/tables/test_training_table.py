@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_array
 
-from calibayes.encoders.schema import TrainingTable, training_table
 from calibayes.tables.conversion import learn_conversion
 from calibayes.tables.read import read_array, read_frame
+from calibayes.tables.table import TrainingTable, training_table
 
 RECORD = TrainingTable(10, 8, ("a", "b"), ("float64", "string"), (3, 0))
 

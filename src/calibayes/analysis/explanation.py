@@ -12,13 +12,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.analysis.marginals import ColumnSum, Marginals, Part
-from calibayes.core.notices import counted
+from calibayes.core.notices import ProgressReporter, counted
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import most_probable
 from calibayes.model.parameters import seed_of, whole_number
-from calibayes.model.progress import ProgressReporter
 
 # -- Shapley values of columns: contributions that depend on no order of the columns -------------------------
 #

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from calibayes.analysis.cell_scores import SurpriseReference, cell_scores, densities, known_cells
 from calibayes.analysis.column_cells import DriftReference, counted_columns
 from calibayes.analysis.leave_one_out import leave_one_out
+from calibayes.core.notices import ProgressReporter
 from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model import remembered
@@ -26,7 +27,6 @@ from calibayes.model.attributes import numpy_classes
 from calibayes.model.door import in_memory, on_numpy
 from calibayes.model.input import read_table, read_target, read_weight
 from calibayes.model.parameters import WHOLE, unfitted_copy, whole_number
-from calibayes.model.progress import ProgressReporter
 from calibayes.model.splits import hold_out, masks_of, shuffled_folds
 from calibayes.tables.table import Table
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.notices import PlainText, counted, text_table
+from calibayes.core.notices import PlainText, ProgressReporter, counted, text_table
 from calibayes.core.protocols import Array, Engine, Layout
 from calibayes.core.verify import require
 from calibayes.engines import computing
@@ -35,7 +35,6 @@ from calibayes.model.delegates import delegate
 from calibayes.model.door import open_rows
 from calibayes.model.input import Reading, Rows, class_probabilities, kept_rows_line, new_table
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
-from calibayes.model.progress import ProgressReporter
 from calibayes.model.remembered import OUT_OF_FOLD, TRAINING, forget_adaptation, forget_rows, keep_shifted
 from calibayes.model.splits import divided
 from calibayes.model.verification import verified_conversion

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibayes.core.notices import warn
+from calibayes.core.notices import ProgressReporter, warn
 from calibayes.core.protocols import Array, Engine
 from calibayes.encoders.leaves import OrderedBytes
 from calibayes.encoders.schema import column_types
@@ -37,7 +37,6 @@ from calibayes.kernels.tree_growth import (
 )
 from calibayes.kernels.tree_nodes import packed_classes
 from calibayes.model.input import Rows, TrainingRows, class_frequencies
-from calibayes.model.progress import ProgressReporter
 from calibayes.model.remembered import HELD_OUT_ROWS, HeldOut
 from calibayes.model.splits import LEAST_OF_CLASS, Division, EvaluationFolds, unit_weight
 

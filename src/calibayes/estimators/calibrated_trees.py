@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import Conjugate
 from calibayes.core.named_arrays import add, subtract
-from calibayes.core.notices import PlainText, counted, warn
+from calibayes.core.notices import PlainText, ProgressReporter, counted, warn
 from calibayes.core.protocols import Array, Engine, ModelArrays, Rule
 from calibayes.encoders.leaves import Leaves
 from calibayes.encoders.schema import Schema, column_types
@@ -35,7 +35,6 @@ from calibayes.model.estimator import GenerativeEstimator, Traits, holding, know
 from calibayes.model.fitted import ROUNDING, Fitted, begin, known_classes
 from calibayes.model.input import Reading, Rows, TrainingRows
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
-from calibayes.model.progress import ProgressReporter
 from calibayes.model.recipe import Assembly, Recipe, Specification, assemble
 from calibayes.model.remembered import forget_rows
 from calibayes.model.splits import expand_counts, unit_weight

@@ -16,7 +16,6 @@ from calibayes.core.protocols import Array, Arrays, Family, Layout
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags, Numbers
-from calibayes.encoders.schema import TrainingTable
 from calibayes.estimators.count_models import ComplementNB, MultinomialNB, counts_of
 from calibayes.estimators.discriminant_analysis import (
     LinearDiscriminantAnalysis,
@@ -37,6 +36,7 @@ from calibayes.model.recipe import Assembly, layouts_of
 from calibayes.rules import rule_named
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.read import array_names
+from calibayes.tables.table import TrainingTable
 
 # -- A fitted estimator from a family, a fitted encoder and sums over rows that another library has kept -----
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.notices import collected_warnings, warn
+from calibayes.core.notices import ProgressReporter, collected_warnings, warn
 from calibayes.core.protocols import Array, resolve
 from calibayes.core.verify import (
     require,
@@ -44,7 +44,6 @@ from calibayes.model import parameters, pickles
 from calibayes.model.door import TableInput, open_rows
 from calibayes.model.input import Rows, convert, read_table, read_weight
 from calibayes.model.parameters import estimator, number, whole_number
-from calibayes.model.progress import ProgressReporter
 from calibayes.model.verification import (
     COLUMNS,
     OPTIONAL_COLUMNS,

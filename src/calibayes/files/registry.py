@@ -22,7 +22,7 @@ from calibayes.kernels import forests, joint_density, tree_growth
 from calibayes.model import fitted, remembered
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.delegates import EXTRAS
-from calibayes.tables import conversion, dates, kept_sums, origin, summary_sums
+from calibayes.tables import conversion, dates, kept_sums, origin, summary_sums, table
 
 VALUES: Final[Mapping[str, type]] = {
     cls.__name__: cls
@@ -32,7 +32,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(joint_kernel.JointDensity, log_densities.LogDensities, joint_density.KernelRows),
         *(joint_density.NormalScores, joint_density.ProductKernel, dependence.Dependence),
         *(path_members.CalibrationPath, path_members.KernelPath, path_members.ShrinkagePath),
-        *(schema.TrainingTable, kept_sums.KeptSums, summary_sums.DistinctSums, remembered.HeldOut),
+        *(table.TrainingTable, kept_sums.KeptSums, summary_sums.DistinctSums, remembered.HeldOut),
         *(receipts.ForgettingReceipt, privacy.Privacy, privacy.PrivacyAccount, prior_shift.PriorShift),
         *(column_cells.ColumnCells, column_cells.DriftReference, cell_scores.SurpriseReference),
         # tables and encoders
@@ -92,7 +92,7 @@ _NAMES = {
     "prior_shift_": prior_shift.PriorShift,
 }
 """Attributes of some fitted models."""
-_TABLE = {"n_features_in_": int, "training_table_": schema.TrainingTable}
+_TABLE = {"n_features_in_": int, "training_table_": table.TrainingTable}
 _COLUMNS = {**_TABLE, "conversion_": conversion.ColumnConversion}
 _GENERATIVE = {"fitted_": fitted.Fitted, **_COLUMNS}
 _ENSEMBLE = {"fitted_": fitted_ensemble.FittedEnsemble, **_COLUMNS}

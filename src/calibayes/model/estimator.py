@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from calibayes.core.notices import PlainText, counted, listed, shortened
+from calibayes.core.notices import PlainText, ProgressReporter, counted, listed, shortened
 from calibayes.core.protocols import Array, Engine, Rule
-from calibayes.encoders.schema import Column, Schema, TrainingTable
+from calibayes.encoders.schema import Column, Schema
 from calibayes.engines import chosen_engine
 from calibayes.families import ClassPrior
 from calibayes.families.model import PRIOR
@@ -34,8 +33,7 @@ from calibayes.model.input import (
     kept_rows_line,
     set_training_table,
 )
-from calibayes.model.parameters import adopt, estimator, unfitted_copy
-from calibayes.model.progress import ProgressReporter
+from calibayes.model.parameters import adopt, copy_without, estimator, unfitted_copy
 from calibayes.model.recipe import (
     DEFAULT_OPTIONS,
     Recipe,
@@ -43,10 +41,10 @@ from calibayes.model.recipe import (
     TrainingOptions,
     training_options,
 )
-from calibayes.model.remembered import forget_rows, keep_shifted
+from calibayes.model.remembered import OF_ROWS, keep_shifted
 from calibayes.model.verification import require_same_table, verified_conversion
 from calibayes.rules import rule_named
-from calibayes.tables.table import Table
+from calibayes.tables.table import Table, TrainingTable
 
 Generative = TypeVar("Generative", bound="GenerativeEstimator")
 
@@ -251,7 +249,7 @@ class GenerativeEstimator(Classifier):
         with given.engine(self) as engine:
             recipe, before = self._recipe(engine), vars(self).get("fitted_")
             self._refuse_parts_of_rows()
-            reader = unfitted_copy(self) if before is None else forget_rows(copy.copy(self))
+            reader = unfitted_copy(self) if before is None else copy_without(self, OF_ROWS)
             known, is_first = known_classes(on_numpy(classes), before), before is None
             how = recipe.reading._replace(classes=known, reset=is_first)
             known, rows = given.in_memory().rows(reader, engine, how)
@@ -392,7 +390,7 @@ def class_prior_for(model: GenerativeEstimator, k: int) -> ClassPrior:
 
 def holding(model: Generative, fitted: Fitted, table: Table | None = None, **changes: Any) -> Generative:
     """A copy of an estimator that holds a fitted model; ``table`` is its training table, if it is another one."""
-    holder = forget_rows(copy.copy(model) if table is None else unfitted_copy(model))
+    holder = copy_without(model, OF_ROWS) if table is None else unfitted_copy(model)
     if table is not None:
         set_training_table(holder, table)
     return adopt(holder, {**vars(holder), "fitted_": fitted, **changes})

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from calibayes.core.notices import counted, note_once
 from calibayes.core.protocols import Array, Source
-from calibayes.encoders.schema import TrainingTable, training_table
 from calibayes.kernels.dispatch import native_kernels
 from calibayes.model.delegates import feature
 from calibayes.tables.conversion import IDENTIFIER, ColumnConversion, learn_conversion
@@ -24,7 +23,7 @@ from calibayes.tables.origin import FromFrame
 from calibayes.tables.read import array_names, is_streamed, object_array, read_array, read_frame, refuse_lazy
 from calibayes.tables.sources import ArraySource
 from calibayes.tables.summary import TableSummary, sample_of
-from calibayes.tables.table import Table, missing_mask
+from calibayes.tables.table import Table, TrainingTable, missing_mask, training_table
 
 MOST_WEIGHT = 1e100
 """Largest sum of sample weights: sums of squares of the largest numbers, times it, are finite."""

@@ -6,7 +6,7 @@ Each check raises ValueError with what was given and what is expected.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, dataclass_transform
 
@@ -134,6 +134,13 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
     for name in vars(made).keys() & signature.parameters.keys():
         delattr(made, name)
     return made
+
+
+def copy_without(model: Estimator, names: Collection[str]) -> Estimator:
+    """A shallow copy of an estimator without some attributes."""
+    copied = object.__new__(type(model))
+    copied.__dict__ = {name: value for name, value in vars(model).items() if name not in names}
+    return copied
 
 
 def unfitted_copy(model: Estimator) -> Estimator:

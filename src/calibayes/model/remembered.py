@@ -47,9 +47,13 @@ def is_private(model: Any) -> bool:
     return getattr(getattr(model, "training", None), "privacy", None) is not None
 
 
+OF_ROWS = (*PROCESS_ONLY, HELD_OUT, DRIFT, SURPRISE)
+"""Attributes of an estimator that refer to training rows, or were computed from them."""
+
+
 def forget_rows(model: Estimator) -> Estimator:
     """The model, without its reference to training rows and what was computed from them: it is another model now."""
-    for name in (*PROCESS_ONLY, HELD_OUT, DRIFT, SURPRISE):
+    for name in OF_ROWS:
         vars(model).pop(name, None)
     return model
 

@@ -15,11 +15,10 @@ from calibayes.core.verify import (
     require_length,
     require_number,
 )
-from calibayes.encoders.schema import TrainingTable
 from calibayes.model.delegates import feature
 from calibayes.model.remembered import ADAPTED, DRIFT, HELD_OUT, INTERVAL, REPORT, SURPRISE, HeldOut
 from calibayes.tables.conversion import COLUMN_KINDS, ColumnConversion
-from calibayes.tables.table import missing_mask
+from calibayes.tables.table import TrainingTable, missing_mask
 
 COLUMNS = ("n_features_in_", "conversion_", "training_table_")
 """The attributes that reading a training table sets; ``feature_names_in_`` only if its columns have names."""

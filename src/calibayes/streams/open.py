@@ -15,13 +15,12 @@ import numpy as np
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import column_or_1d
 
-from calibayes.core.notices import counted
+from calibayes.core.notices import ProgressReporter, counted
 from calibayes.core.protocols import AnyArray, Array, Engine
 from calibayes.engines import engine_for, is_distributed
 from calibayes.kernels.dispatch import most_threads
 from calibayes.model.door import InMemory, OfTable, TableInput
 from calibayes.model.input import AS_GIVEN, Reading, convert, read_weight, require_labels, set_names
-from calibayes.model.progress import ProgressReporter
 from calibayes.streams import arrow, table_files
 from calibayes.streams.chunks import Chunk, ChunkSource, RowStream, chunk_rows, read_ahead
 from calibayes.streams.streamed_rows import StreamedRows, read_labels, silent

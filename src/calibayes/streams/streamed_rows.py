@@ -15,7 +15,6 @@ import numpy as np
 
 from calibayes.core.notices import counted, warn
 from calibayes.core.protocols import Array, Engine, Source
-from calibayes.encoders.schema import TrainingTable, training_table
 from calibayes.engines import is_distributed
 from calibayes.kernels.dispatch import code_type
 from calibayes.model.input import (
@@ -43,7 +42,7 @@ from calibayes.tables import summary_sums
 from calibayes.tables.read import memory_budget
 from calibayes.tables.sources import ArraySource
 from calibayes.tables.summary import SAMPLE_ROWS, Sample, in_sample
-from calibayes.tables.table import CodedColumn, Table, missing_mask
+from calibayes.tables.table import CodedColumn, Table, TrainingTable, missing_mask, training_table
 
 if TYPE_CHECKING:
     from calibayes.backends.dask.collections import LazyParts

@@ -13,7 +13,6 @@ import numpy as np
 
 from calibayes.core.notices import counted, listed
 from calibayes.core.protocols import Array
-from calibayes.encoders.schema import NUMBER_KINDS
 from calibayes.streams.arrow import index_columns, stored_column
 from calibayes.streams.csv_blocks import CsvBlocks, record_blocks
 from calibayes.streams.raw_bytes import RawTable, as_utf8, chained, open_raw
@@ -21,7 +20,7 @@ from calibayes.streams.table_files import open_ipc, open_ipc_stream, open_parque
 from calibayes.tables import csv_file
 from calibayes.tables.csv_file import DURATION, FLAG, NUMBER, TEXT, CellFormat, CsvOptions, TableFile
 from calibayes.tables.read import is_text, pyarrow, read_frame, refuse_duplicate_names
-from calibayes.tables.table import CodedColumn, Table, coded_columns
+from calibayes.tables.table import NUMBER_KINDS, CodedColumn, Table, coded_columns
 
 # -- The columns that are expected of a table, and what they hold --------------------------------------------
 

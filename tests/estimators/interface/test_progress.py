@@ -1,6 +1,6 @@
 """Progress reports of long work."""
 
-from calibayes.model.progress import ProgressReporter
+from calibayes.core.notices import ProgressReporter
 
 
 class TestProgress:

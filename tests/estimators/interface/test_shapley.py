@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.analysis.explanation import OrderSampling, sampling, shapley_values
 from calibayes.analysis.marginals import JointColumns
-from calibayes.model.progress import ProgressReporter
+from calibayes.core.notices import ProgressReporter
 
 ROWS = 6
 
