@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.trust.prior_shift_bounds import informed_frequencies, log_odds_deviation
-from calibayes.analysis.shift_tests import LabeledSample, estimated_frequencies
+from calibayes.analysis.prior_shift_tests import LabeledSample, estimated_frequencies
 from calibayes.model.remembered import HeldOut
 
 EVEN, MOVED = np.array([0.5, 0.3, 0.2]), np.array([0.75, 0.15, 0.1])

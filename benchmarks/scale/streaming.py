@@ -75,7 +75,7 @@ class Stopwatch:
 def fit_calibayes(path: str, jobs: int) -> dict[str, Any]:
     """Naive Bayes by ten passes of risk-based calibration, from the file."""
     from calibayes import NaiveBayes
-    from calibayes.engines.local import engine_for
+    from calibayes.engines.serial_and_threads import engine_for
 
     before = peak_mib()
     engine = Stopwatch(engine_for(jobs))

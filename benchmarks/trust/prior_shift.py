@@ -29,7 +29,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 import calibayes as cb
 from benchmarks.trust.prior_shift_bounds import informed_frequencies, log_odds_deviation
 from benchmarks.trust.tables import FEWEST_ROWS, tables
-from calibayes.analysis.shift_tests import LabeledSample
+from calibayes.analysis.prior_shift_tests import LabeledSample
 
 FACTOR = 3
 MOST_CLASSES = 3

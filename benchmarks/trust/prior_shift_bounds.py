@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibayes.analysis.shift_tests import LabeledSample, log_likelihood
+from calibayes.analysis.prior_shift_tests import LabeledSample, log_likelihood
 
 UNMOVED = 0.9
 """Prior probability of unmoved frequencies."""

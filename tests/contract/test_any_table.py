@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import calibayes as cb
-from calibayes.rules.update import NAMES
+from calibayes.rules.weights_and_steps import NAMES
 from calibayes.testing import LabeledTable, assert_posterior_or_clear_error, tables
 from calibayes.testing.random_tables import is_clear
 from tests.contract.kept_tables import KEPT

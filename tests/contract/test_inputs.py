@@ -18,7 +18,7 @@ from sklearn.datasets import load_iris
 
 from calibayes import GaussianNB, NaiveBayes, QuadraticDiscriminantAnalysis
 from calibayes.datasets import load_penguins
-from calibayes.model.door import InMemory, TableInput
+from calibayes.model.table_inputs import InMemory, TableInput
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "extend.md"
 

@@ -22,7 +22,7 @@ from calibayes.dependence import (
     bonferroni,
 )
 from calibayes.dependence.measures import median_squared_gaps
-from calibayes.engines.local import one_thread
+from calibayes.engines.serial_and_threads import one_thread
 
 MEASURES = [HSIC(), HSIC(exact_rows=0), Pearson(), Spearman(), MutualInformation()]
 

@@ -18,7 +18,7 @@ from calibayes import (
 )
 from calibayes.backends.dask.frame import EncodedOnWorkers
 from calibayes.engines import Dask, Serial
-from calibayes.model.door import open_rows
+from calibayes.model.table_inputs import open_rows
 from tests.engines.cluster import KillingEngine
 
 da = pytest.importorskip("dask.array")

@@ -10,7 +10,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array
 from calibayes.kernels.event_counts import is_sparse
-from calibayes.model.door import on_numpy
+from calibayes.model.table_inputs import on_numpy
 from calibayes.tables.table import Table
 
 ENOUGH = 50

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.analysis.two_samples import SampleCounts
+from calibayes.analysis.two_sample_tests import SampleCounts
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_ascending, require_instance
 from calibayes.tables.table import Table, distinct_values

@@ -18,12 +18,12 @@ from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.kernels.posterior import assess, log_normalize
 from calibayes.learn import DataSums, data_sums
 from calibayes.model.decision import tempered
-from calibayes.model.door import InMemory
 from calibayes.model.estimator import GenerativeEstimator, recipe_of, refuse_parts_of_rows
 from calibayes.model.input import Reading, distinct
 from calibayes.model.parameters import whole_number
 from calibayes.model.recipe import Assembly, Recipe, assemble, encoded_source
 from calibayes.model.splits import shuffled_folds
+from calibayes.model.table_inputs import InMemory
 from calibayes.tables.sources import ArraySource
 
 

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibayes.analysis import two_samples
+from calibayes.analysis import two_sample_tests
 from calibayes.analysis.cell_scores import DIGITS, densities
 from calibayes.analysis.column_cells import DriftReference, compared_columns
 from calibayes.analysis.held_out import drift_reference, kept_reference
 from calibayes.core.protocols import Array
 from calibayes.model.attributes import numpy_classes
-from calibayes.model.door import on_numpy
 from calibayes.model.input import new_table
 from calibayes.model.parameters import number
 from calibayes.model.remembered import DRIFT
+from calibayes.model.table_inputs import on_numpy
 from calibayes.tables.table import Table
 
 # -- The result of `drift` -----------------------------------------------------------------------------------
@@ -191,9 +191,9 @@ def drift(self: Any, X_new: Any, *, alpha: float = 0.05) -> Drift:
         cells.compared(table, j) for cells, j in zip(reference.columns, compared_columns(table), strict=True)
     ]
     density = _density_counts(model, reference, table)
-    plain = np.array([two_samples.homogeneity(counts) for counts in [*columns, *density]])
+    plain = np.array([two_sample_tests.homogeneity(counts) for counts in [*columns, *density]])
     given = np.array([mixture_p_value(counts, predicted) for counts in [*columns, *density]])
-    classes = two_samples.equal_means(np.exp(reference.log_posterior), posterior)
+    classes = two_sample_tests.equal_means(np.exp(reference.log_posterior), posterior)
     x, x_given_class = _combined(plain, len(columns), classes), _combined(given, len(columns))
     return Drift(
         x,
@@ -203,8 +203,8 @@ def drift(self: Any, X_new: Any, *, alpha: float = 0.05) -> Drift:
         columns=_column_drifts(
             reference,
             columns,
-            two_samples.holm(plain[: len(columns)]),
-            two_samples.holm(given[: len(columns)]),
+            two_sample_tests.holm(plain[: len(columns)]),
+            two_sample_tests.holm(given[: len(columns)]),
         ),
         class_names=tuple(map(str, numpy_classes(self))),
         class_frequencies=np.stack([predicted.start, class_frequencies(predicted)[0]]),
@@ -225,7 +225,9 @@ def _combined(p_values: Array, d: int, *others: float) -> float:
     return float(min(1.0, len(parts) * min(parts)))
 
 
-def _density_counts(model: Any, reference: DriftReference, table: Table) -> list[two_samples.SampleCounts]:
+def _density_counts(
+    model: Any, reference: DriftReference, table: Table
+) -> list[two_sample_tests.SampleCounts]:
     """Held-out and new rows by log density; nothing for a model without densities."""
     if reference.log_density is None:
         return []
@@ -234,7 +236,7 @@ def _density_counts(model: Any, reference: DriftReference, table: Table) -> list
     cells = np.searchsorted(cuts, both, side="right")
     m, size, k = len(reference.log_density), len(cuts) + 2, len(numpy_classes(model))
     old = np.bincount(reference.codes * size + cells[:m], minlength=k * size).reshape(k, size)
-    return [two_samples.SampleCounts(old, np.bincount(cells[m:], minlength=size), True)]
+    return [two_sample_tests.SampleCounts(old, np.bincount(cells[m:], minlength=size), True)]
 
 
 class PredictedClasses(NamedTuple):
@@ -261,7 +263,9 @@ def predicted_classes(
     return PredictedClasses(confusions, np.concatenate(all_counts), _shares(np.bincount(codes, minlength=k)))
 
 
-def class_frequencies(classes: PredictedClasses, column: two_samples.SampleCounts | None = None) -> Array:
+def class_frequencies(
+    classes: PredictedClasses, column: two_sample_tests.SampleCounts | None = None
+) -> Array:
     """Class frequencies of new rows, estimated from each draw of predicted classes, (1 + draws, k).
 
     Maximum likelihood: the predicted classes have the frequencies times the confusion matrix, whether or not posteriors are
@@ -291,15 +295,15 @@ def _maximum_likelihood(likelihood: Array, counts: Array, start: Array) -> Array
     return np.asarray(shares)
 
 
-def mixture_p_value(counts: two_samples.SampleCounts, classes: PredictedClasses) -> float:
+def mixture_p_value(counts: two_sample_tests.SampleCounts, classes: PredictedClasses) -> float:
     """p-value of new rows that are a mixture of the old classes in this column, the largest over draws.
 
     A p-value that is large without the draws is not increased any more: this saves most of the time for many columns.
     """
-    cells = two_samples.merged(counts)
+    cells = two_sample_tests.merged(counts)
     without_draws = PredictedClasses(classes.confusions[:1], classes.counts[:1], classes.start)
-    first = two_samples.mixture_fit(counts, class_frequencies(without_draws, cells))
-    return first if first > CLEAR else two_samples.mixture_fit(counts, class_frequencies(classes, cells))
+    first = two_sample_tests.mixture_fit(counts, class_frequencies(without_draws, cells))
+    return first if first > CLEAR else two_sample_tests.mixture_fit(counts, class_frequencies(classes, cells))
 
 
 def _shares(counts: Array) -> Array:
@@ -307,7 +311,7 @@ def _shares(counts: Array) -> Array:
 
 
 def _column_drifts(
-    reference: DriftReference, columns: list[two_samples.SampleCounts], plain: Array, given: Array
+    reference: DriftReference, columns: list[two_sample_tests.SampleCounts], plain: Array, given: Array
 ) -> tuple[ColumnDrift, ...]:
     drifts = [
         ColumnDrift(cells.name, float(plain[i]), float(given[i]), _change(cells.levels, columns[i]))
@@ -316,13 +320,13 @@ def _column_drifts(
     return tuple(drifts[i] for i in np.lexsort([given, plain]))
 
 
-def _change(levels: tuple[str, ...], counts: two_samples.SampleCounts) -> str:
+def _change(levels: tuple[str, ...], counts: two_sample_tests.SampleCounts) -> str:
     """The size of a difference in words: the level whose share moved most, or how often new numbers are larger."""
     old, new = _shares(counts.old.sum(axis=0)), _shares(counts.new)
     names = (*levels, "other levels", "missing")
     most = int(np.argmax(np.abs(new - old)))
     if counts.is_ordered:
-        larger = two_samples.superiority(counts)
+        larger = two_sample_tests.superiority(counts)
         if abs(new[-1] - old[-1]) <= abs(larger - 0.5):
             return f"a new value exceeds an old one in {larger:.0%} of pairs"
         return f"missing {old[-1]:.0%} -> {new[-1]:.0%}"

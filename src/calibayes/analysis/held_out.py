@@ -24,10 +24,10 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model import remembered
 from calibayes.model.attributes import numpy_classes
-from calibayes.model.door import in_memory, on_numpy
 from calibayes.model.input import read_table, read_target, read_weight
 from calibayes.model.parameters import WHOLE, unfitted_copy, whole_number
 from calibayes.model.splits import hold_out, masks_of, shuffled_folds
+from calibayes.model.table_inputs import in_memory, on_numpy
 from calibayes.tables.table import Table
 
 FOLDS, MORE_FOLDS = 5, 20

@@ -18,11 +18,11 @@ from calibayes.engines import computing
 from calibayes.families import Product
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model.door import InMemory
 from calibayes.model.estimator import refuse_parts_of_rows
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import Reading, new_table, read_target
 from calibayes.model.predict import tempered_posterior
+from calibayes.model.table_inputs import InMemory
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import most_probable
-from calibayes.model.door import in_memory
 from calibayes.model.parameters import whole_number
 from calibayes.model.remembered import HeldOut
+from calibayes.model.table_inputs import in_memory
 from calibayes.tables.summary import content_hashes
 from calibayes.tables.table import Table
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import chi2
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis import shift_tests
+from calibayes.analysis import prior_shift_tests
 from calibayes.analysis.held_out import GIVEN_ROWS, held_out_of, labeled_table, predicted, refitted
 from calibayes.core import verify
 from calibayes.core.notices import PlainText, counted, shortened, warn
@@ -17,9 +17,9 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model import remembered
 from calibayes.model.attributes import numpy_classes
-from calibayes.model.door import on_numpy
 from calibayes.model.parameters import seed_of, whole_number
 from calibayes.model.splits import hold_out
+from calibayes.model.table_inputs import on_numpy
 
 MOST_NEW_ROWS = 10_000
 """Of more new rows, so many are drawn: the held-out rows limit the precision, and they are no more."""
@@ -185,7 +185,7 @@ def adapt_priors(self: Any, X_new: Any, *, bootstrap: int = 200, random_state: A
     return adapted
 
 
-def labeled_sample(record: remembered.HeldOut, classes: Array) -> shift_tests.LabeledSample:
+def labeled_sample(record: remembered.HeldOut, classes: Array) -> prior_shift_tests.LabeledSample:
     """The held-out rows with their calibration. Raises ValueError if a class has none."""
     lacking = np.setdiff1d(np.arange(len(classes)), record.codes)
     if len(lacking):
@@ -193,7 +193,7 @@ def labeled_sample(record: remembered.HeldOut, classes: Array) -> shift_tests.La
             f"class {classes.tolist()[lacking[0]]!r} has no held-out row, so that its new frequency cannot be estimated: give rows "
             "of every class by model.with_held_out(X, y)"
         )
-    return shift_tests.LabeledSample.of(record)
+    return prior_shift_tests.LabeledSample.of(record)
 
 
 def _of_new_rows(model: Any, X_new: Any, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -205,16 +205,20 @@ def _of_new_rows(model: Any, X_new: Any, rng: np.random.Generator) -> tuple[Arra
 
 
 def _report(
-    model: Any, sample: shift_tests.LabeledSample, log_posterior: Array, draws: int, rng: np.random.Generator
+    model: Any,
+    sample: prior_shift_tests.LabeledSample,
+    log_posterior: Array,
+    draws: int,
+    rng: np.random.Generator,
 ) -> PriorShift:
     """The report without the test of p(x | class)."""
     training, ratios = sample.frequencies, sample.ratios(log_posterior)
-    estimate = shift_tests.estimated_frequencies(ratios, training)
-    p_value = shift_tests.no_shift_p_value(sample, log_posterior, estimate)
-    smoothed = shift_tests.estimated_frequencies(
+    estimate = prior_shift_tests.estimated_frequencies(ratios, training)
+    p_value = prior_shift_tests.no_shift_p_value(sample, log_posterior, estimate)
+    smoothed = prior_shift_tests.estimated_frequencies(
         ratios, training, PSEUDO_ROWS * (1 + len(ratios) / sample.rows)
     )
-    found = shift_tests.bootstrap_frequencies(sample, log_posterior, estimate, draws, rng)
+    found = prior_shift_tests.bootstrap_frequencies(sample, log_posterior, estimate, draws, rng)
     return PriorShift(
         numpy_classes(model),
         training,
@@ -264,13 +268,13 @@ def _classes_alone(
         return None
     other, record = same
     log_posterior = np.asarray(on_numpy(other.predict_log_proba(X_new)))[chosen]
-    sample = shift_tests.LabeledSample.of(record)
-    estimate = shift_tests.estimated_frequencies(sample.ratios(log_posterior), sample.frequencies)
+    sample = prior_shift_tests.LabeledSample.of(record)
+    estimate = prior_shift_tests.estimated_frequencies(sample.ratios(log_posterior), sample.frequencies)
     compared = _comparisons(sample, log_posterior, estimate)
     if record.log_density is not None:
         density = np.asarray(on_numpy(other.score_samples(X_new)))[chosen]
-        compared.append(shift_tests.Comparison(record.log_density, density))
-    return shift_tests.classes_alone_p_value(sample, compared, len(chosen), estimate, draws, rng)
+        compared.append(prior_shift_tests.Comparison(record.log_density, density))
+    return prior_shift_tests.classes_alone_p_value(sample, compared, len(chosen), estimate, draws, rng)
 
 
 def _model_with_rows(model: Any, rng: np.random.Generator) -> tuple[Any, remembered.HeldOut] | None:
@@ -287,16 +291,16 @@ def _model_with_rows(model: Any, rng: np.random.Generator) -> tuple[Any, remembe
 
 
 def _comparisons(
-    sample: shift_tests.LabeledSample, log_posterior: Array, estimate: Array
-) -> list[shift_tests.Comparison]:
+    sample: prior_shift_tests.LabeledSample, log_posterior: Array, estimate: Array
+) -> list[prior_shift_tests.Comparison]:
     """What is compared: the posterior of each class at the estimated frequencies, and the largest of them."""
     ratio = np.log(np.maximum(estimate, np.finfo(float).tiny)) - np.log(sample.frequencies)
     held_out, new = (
         log_normalize(sample.calibration.log_posterior(rows) + ratio)[0]
         for rows in (sample.log_posterior, log_posterior)
     )
-    of_classes = [shift_tests.Comparison(*pair) for pair in zip(held_out.T, new.T, strict=True)]
-    return [*of_classes, shift_tests.Comparison(held_out.max(axis=1), new.max(axis=1))]
+    of_classes = [prior_shift_tests.Comparison(*pair) for pair in zip(held_out.T, new.T, strict=True)]
+    return [*of_classes, prior_shift_tests.Comparison(held_out.max(axis=1), new.max(axis=1))]
 
 
 def verify_adapted(model: Any) -> None:

@@ -25,7 +25,6 @@ from calibayes.encoders.numbers import Flags, Numbers
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
 from calibayes.families.model import PRIOR
 from calibayes.kernels.event_counts import is_sparse
-from calibayes.model.door import TableInput
 from calibayes.model.fitted import Fitted, begin
 from calibayes.model.input import (
     Rows,
@@ -37,6 +36,7 @@ from calibayes.model.input import (
 )
 from calibayes.model.parameters import unfitted_copy
 from calibayes.model.recipe import Assembly, Recipe, assemble
+from calibayes.model.table_inputs import TableInput
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.table import Table, numeric_matrix
 

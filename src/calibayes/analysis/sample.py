@@ -15,11 +15,11 @@ from calibayes.encoders import MissingAsLevel
 from calibayes.encoders.encoder import Encoder
 from calibayes.families.model import PRIOR
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model.door import open_rows
 from calibayes.model.fitted import Fitted
 from calibayes.model.input import new_table
 from calibayes.model.parameters import whole_number
 from calibayes.model.predict import log_joint
+from calibayes.model.table_inputs import open_rows
 from calibayes.tables.origin import like_frame
 from calibayes.tables.read import typed_objects, zone_of
 from calibayes.tables.table import Table, is_missing, missing_mask, missing_objects

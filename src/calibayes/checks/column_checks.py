@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from calibayes.analysis.two_samples import holm
+from calibayes.analysis.two_sample_tests import holm
 from calibayes.checks.check import Check, Evidence, percent, quoted
 from calibayes.checks.subject import ExaminedColumn, Subject, cells_of
 from calibayes.core.notices import listed

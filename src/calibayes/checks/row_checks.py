@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from calibayes.analysis.two_samples import SampleCounts, holm, homogeneity, merged
+from calibayes.analysis.two_sample_tests import SampleCounts, holm, homogeneity, merged
 from calibayes.checks.check import Check, Evidence, percent, quoted
 from calibayes.checks.column_checks import is_identifier
 from calibayes.checks.model_checks import best_of

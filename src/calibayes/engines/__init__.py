@@ -6,7 +6,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from calibayes.engines.local import (
+from calibayes.engines.serial_and_threads import (
     Serial,
     Threads,
     chosen_engine,

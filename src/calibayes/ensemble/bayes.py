@@ -32,11 +32,11 @@ from calibayes.model import parameters
 from calibayes.model.attributes import FittedAttribute
 from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import delegate
-from calibayes.model.door import open_rows
 from calibayes.model.input import Reading, Rows, class_probabilities, kept_rows_line, new_table
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.remembered import OUT_OF_FOLD, TRAINING, forget_adaptation, forget_rows, keep_shifted
 from calibayes.model.splits import divided
+from calibayes.model.table_inputs import open_rows
 from calibayes.model.verification import verified_conversion
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.origin import like_frame

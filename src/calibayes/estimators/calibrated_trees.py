@@ -30,7 +30,6 @@ from calibayes.model import parameters
 from calibayes.model.attributes import Note, fitted_of
 from calibayes.model.binding import ColumnBinding, every, position
 from calibayes.model.delegates import feature
-from calibayes.model.door import TableInput, open_rows
 from calibayes.model.estimator import GenerativeEstimator, Traits, holding, known_rows
 from calibayes.model.fitted import ROUNDING, Fitted, begin, known_classes
 from calibayes.model.input import Reading, Rows, TrainingRows
@@ -38,6 +37,7 @@ from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.recipe import Assembly, Recipe, Specification, assemble
 from calibayes.model.remembered import forget_rows
 from calibayes.model.splits import expand_counts, unit_weight
+from calibayes.model.table_inputs import TableInput, open_rows
 from calibayes.tables.summary import TableSummary
 
 # -- Train a model of leaves: grow the trees, then let a rule calibrate all leaves together ------------------

@@ -27,11 +27,11 @@ from calibayes.families.model import PRIOR
 from calibayes.kernels.moments import shrunk_covariance
 from calibayes.model.attributes import array_property, fitted_of
 from calibayes.model.binding import every
-from calibayes.model.door import open_rows
 from calibayes.model.estimator import GenerativeEstimator, Traits
 from calibayes.model.input import TrainingRows
 from calibayes.model.parameters import estimator, number, one_of, whole_number
 from calibayes.model.recipe import Specification
+from calibayes.model.table_inputs import open_rows
 from calibayes.tables.table import Table, numeric_matrix
 
 # -- One Gaussian family over all columns: the base of discriminant analysis and its relatives ---------------

@@ -19,7 +19,6 @@ from calibayes.kernels.joint_density import STEPS, ClassSums, KernelRows, poster
 from calibayes.model import parameters
 from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import feature
-from calibayes.model.door import InMemory, open_rows
 from calibayes.model.input import (
     Reading,
     Rows,
@@ -30,6 +29,7 @@ from calibayes.model.input import (
 )
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.splits import expand_counts, unit_weight
+from calibayes.model.table_inputs import InMemory, open_rows
 from calibayes.model.verification import (
     COLUMNS,
     OPTIONAL_COLUMNS,

@@ -36,11 +36,11 @@ from calibayes.estimators.log_densities import (
     training_features,
 )
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model.door import accuracy, open_rows
 from calibayes.model.input import Rows, class_factors, kept_rows_line
 from calibayes.model.notebook import html_method, mime_bundle
 from calibayes.model.parameters import REAL, WHOLE, adopt, estimator, seed_of, unfitted_copy, whole_number
 from calibayes.model.splits import held_out_masks, stratified_subset
+from calibayes.model.table_inputs import accuracy, open_rows
 from calibayes.model.verification import require_score
 from calibayes.tables.table import Table
 

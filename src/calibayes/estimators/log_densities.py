@@ -41,9 +41,9 @@ from calibayes.kernels.cut_points import standard_deviation
 from calibayes.kernels.grids import REFERENCE, plug_in_bandwidths
 from calibayes.kernels.joint_density import NormalScores, ProductKernel, learn_normal_scores
 from calibayes.model import parameters, pickles
-from calibayes.model.door import TableInput, open_rows
 from calibayes.model.input import Rows, convert, read_table, read_weight
 from calibayes.model.parameters import estimator, number, whole_number
+from calibayes.model.table_inputs import TableInput, open_rows
 from calibayes.model.verification import (
     COLUMNS,
     OPTIONAL_COLUMNS,

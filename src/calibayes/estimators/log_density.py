@@ -18,8 +18,8 @@ from calibayes.estimators.log_densities import (
     progress_reports,
     training_features,
 )
-from calibayes.model.door import open_rows
 from calibayes.model.parameters import adopt, estimator, seed_of, unfitted_copy
+from calibayes.model.table_inputs import open_rows
 from calibayes.tables.table import Table
 
 

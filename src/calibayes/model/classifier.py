@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibayes.core.protocols import Array, Engine
-from calibayes.model import decision, delegates, door, notebook, parameters, pickles
+from calibayes.model import decision, delegates, notebook, parameters, pickles, table_inputs
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.delegates import delegate, feature
 from calibayes.tables.table import Table
@@ -18,8 +18,8 @@ from calibayes.tables.table import Table
 class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Predictions of a classifier for tables of any kind, decisions, and delegates to analyses.
 
-    A subclass computes log p(class | x) of a table in memory (`_log_posterior`). Public methods go through the door for
-    tables (`calibayes.model.door`).
+    A subclass computes log p(class | x) of a table in memory (`_log_posterior`). Public methods open what they are
+    given as X (`calibayes.model.table_inputs`).
     """
 
     costs: Any = None
@@ -39,23 +39,23 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,): the most probable one, or with ``costs`` the one of lowest expected cost."""
-        return door.open_rows(X).map(self, "predict", self._labels)
+        return table_inputs.open_rows(X).map(self, "predict", self._labels)
 
     def predict_proba(self, X: Any) -> Array:
         """p(class | x), (n, k)."""
-        return door.open_rows(X).map(self, "predict_proba", self._posterior)
+        return table_inputs.open_rows(X).map(self, "predict_proba", self._posterior)
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
-        return door.open_rows(X).map(self, "predict_log_proba", self._log_posterior)
+        return table_inputs.open_rows(X).map(self, "predict_log_proba", self._log_posterior)
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class, (n,), for two classes; otherwise log p(class | x), (n, k)."""
-        return door.open_rows(X).map(self, "decision_function", self._scores)
+        return table_inputs.open_rows(X).map(self, "decision_function", self._scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows, by weight, whose class is predicted; ``y`` and ``sample_weight`` may name columns of X."""
-        return door.accuracy(self, X, y, sample_weight)
+        return table_inputs.accuracy(self, X, y, sample_weight)
 
     def _labels(self, table: Table, engine: Engine) -> Array:
         return np.asarray(self.decide(table).data)
@@ -104,7 +104,9 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"least_density must be a number, for a model with `score_samples`, got {least_density!r}"
             )
-        scores, posterior, evidence = map(door.on_numpy, self._decision_inputs(X, density=needs_density))
+        scores, posterior, evidence = map(
+            table_inputs.on_numpy, self._decision_inputs(X, density=needs_density)
+        )
         chosen = self._choose(scores, posterior, self.costs if costs is None else costs, thresholds)
         least = parameters.number("least_posterior", least_posterior, 0.0, 1.0)
         abstain = decision.rejected(posterior, evidence, least, least_density)

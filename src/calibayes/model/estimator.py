@@ -23,7 +23,6 @@ from calibayes.model.binding import ColumnBinding
 from calibayes.model.classifier import Classifier
 from calibayes.model.decision import log_odds
 from calibayes.model.delegates import delegate, feature
-from calibayes.model.door import labels_at, on_numpy, open_rows
 from calibayes.model.fitted import Fitted, fit, known_classes, log_change, update, with_priors
 from calibayes.model.input import (
     Reading,
@@ -42,6 +41,7 @@ from calibayes.model.recipe import (
     training_options,
 )
 from calibayes.model.remembered import OF_ROWS, keep_shifted
+from calibayes.model.table_inputs import labels_at, on_numpy, open_rows
 from calibayes.model.verification import require_same_table, verified_conversion
 from calibayes.rules import rule_named
 from calibayes.tables.table import Table, TrainingTable

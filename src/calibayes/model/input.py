@@ -209,7 +209,9 @@ def _refuse_elsewhere(estimator: Any, X: Any) -> None:
     if is_dispatched(X):
         refuse_on_device(estimator)
     refuse_lazy(X)
-    if is_streamed(X) or hasattr(X, "in_memory"):  # a kind of table (`calibayes.model.door.TableInput`)
+    if is_streamed(X) or hasattr(
+        X, "in_memory"
+    ):  # a kind of table (`calibayes.model.table_inputs.TableInput`)
         raise TypeError(
             f"the rows of a {type(X).__name__} are not in memory: `fit`, predictions and `score` read them, for anything else "
             "pass a data frame or array"

@@ -12,7 +12,7 @@ from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.datasets.loading import data_frame
 from calibayes.encoders.schema import content_type, default_kind
-from calibayes.model.door import in_memory
+from calibayes.model.table_inputs import in_memory
 from calibayes.report.markup import number, shortened
 from calibayes.report.values import ClassCount, ColumnFacts, Picture, TableFacts
 from calibayes.tables.read import object_array, read_frame

@@ -1,6 +1,6 @@
 """Learning rules: which weights and which step. All but gradient descent are the one update of `Update`."""
 
-from calibayes.rules.update import (
+from calibayes.rules.weights_and_steps import (
     DFE,
     EM,
     GD,

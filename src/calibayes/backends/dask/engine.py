@@ -25,7 +25,7 @@ from uuid import uuid4
 from calibayes.backends.dask.collections import OnWorkers, Unhashed, client_of, is_in_task, unwrapped
 from calibayes.core.named_arrays import total
 from calibayes.core.protocols import Block, Source
-from calibayes.engines.local import Serial, one_thread
+from calibayes.engines.serial_and_threads import Serial, one_thread
 from calibayes.kernels.dispatch import as_aligned
 from calibayes.kernels.event_counts import is_sparse
 

@@ -20,7 +20,7 @@ from calibayes.backends.dask.collections import Unhashed, has_current_client, un
 from calibayes.backends.dask.engine import Dask
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import computing
-from calibayes.model.door import OfTable
+from calibayes.model.table_inputs import OfTable
 from calibayes.streams.open import StreamInput
 from calibayes.tables.read import dask_kind, refuse_lazy
 

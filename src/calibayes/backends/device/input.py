@@ -1,6 +1,6 @@
 """X on a device (PyTorch, CuPy, ...) in the methods of estimators, if scikit-learn's ``array_api_dispatch`` is on.
 
-The results of methods that accept such an X (`calibayes.model.door`) are arrays of the library and device of X.
+The results of methods that accept such an X (`calibayes.model.table_inputs`) are arrays of the library and device of X.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from calibayes.backends.device.array import DeviceArray, Placement, is_on_device
 from calibayes.backends.device.engine import DeviceEngine
 from calibayes.core.protocols import Array, Engine
 from calibayes.model.attributes import HOME
-from calibayes.model.door import InMemory, OfTable, TableInput
 from calibayes.model.estimator import holding
 from calibayes.model.input import AS_GIVEN, Reading, Rows, new_table, refuse_on_device
+from calibayes.model.table_inputs import InMemory, OfTable, TableInput
 from calibayes.tables.read import is_streamed, taken_out
 from calibayes.tables.table import Table
 

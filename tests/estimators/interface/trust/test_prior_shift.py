@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 import calibayes as cb
 from calibayes.analysis import prior_shift
-from calibayes.analysis.shift_tests import (
+from calibayes.analysis.prior_shift_tests import (
     Comparison,
     LabeledSample,
     bootstrap_frequencies,

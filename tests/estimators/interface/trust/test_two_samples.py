@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibayes.analysis.two_samples import (
+from calibayes.analysis.two_sample_tests import (
     SampleCounts,
     equal_means,
     holm,

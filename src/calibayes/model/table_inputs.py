@@ -1,4 +1,4 @@
-"""The door for tables: what a person passes as X, y and sample_weight, as one of few kinds of input.
+"""Kinds of tables: what a person passes as X, y and sample_weight, as one of few kinds of input.
 
 A table in memory passes as it is. Files, Arrow data, queries and Dask collections are read in chunks, arrays on a device (PyTorch,
 CuPy, ..., if scikit-learn's ``array_api_dispatch`` is on) are computed there. Each kind is a class with the same few methods
