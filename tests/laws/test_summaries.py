@@ -115,7 +115,7 @@ def test_any_partition_gives_the_encoder_of_all_rows(name, most, weights, labels
 
 @pytest.mark.parametrize("name", ["Dense", "PrincipalComponents", "Clusters", "Numbers"])
 def test_encoders_of_a_sample_do_not_depend_on_the_partition(name, monkeypatch):
-    monkeypatch.setattr(summary.in_sample, "__defaults__", (200,))
+    monkeypatch.setattr(summary, "SAMPLE_ROWS", 200)
     encoder, frame = ENCODERS[name]
     table, weight, codes = read_frame(frame), WEIGHTS["whole"], LABELS["all"]
     expected = encoder.fit(summary_of(table, weight, codes), range(len(table.names)))

@@ -213,11 +213,13 @@ HASHED_ROWS = 2**16
 """Rows whose numbers are hashed at a time, so that hashes of all rows of a large table need no memory."""
 
 
-def in_sample(first: int, count: int, n: int, most: int = SAMPLE_ROWS) -> Array:
+def in_sample(first: int, count: int, n: int, most: int | None = None) -> Array:
     """Which of the rows from number ``first`` on are in the sample of a table with n rows, (count,) booleans.
 
+    The sample has about ``most`` rows, by default `SAMPLE_ROWS`.
     A row is in the sample if a hash of its number is small: neither other rows nor their division into blocks matter.
     """
+    most = SAMPLE_ROWS if most is None else most
     if n <= most:
         return np.ones(count, dtype=bool)
     chosen, bound = np.empty(count, dtype=bool), np.uint64(2**64 * most // n)
