@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.trust.prior_shift_bounds import informed_frequencies, log_odds_deviation
 from calibayes.analysis.prior_shift_tests import LabeledSample, estimated_frequencies
-from calibayes.model.remembered import HeldOut
+from calibayes.model.training_rows import HeldOut
 
 EVEN, MOVED = np.array([0.5, 0.3, 0.2]), np.array([0.75, 0.15, 0.1])
 """The odds of the first class are multiplied by 3."""

@@ -57,7 +57,7 @@ class Stopwatch:
     training: list[float] = field(default_factory=list)
 
     def _timed(self, run: Callable[..., Any], function: Any, source: Any) -> Any:
-        from calibayes.tables.sources import ArraySource
+        from calibayes.tables.row_blocks import ArraySource
 
         began = time.perf_counter()
         result = run(function, source)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from calibayes.estimators.from_sklearn import from_sklearn
     from calibayes.estimators.generative import GenerativeClassifier
     from calibayes.estimators.joint_kernel import JointKernelClassifier
-    from calibayes.estimators.log_densities import measure_dependence
-    from calibayes.estimators.log_density import (
+    from calibayes.estimators.log_kernel_densities import measure_dependence
+    from calibayes.estimators.mixture_analysis import MixtureDiscriminantAnalysis
+    from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
+    from calibayes.estimators.sparse_log_density import (
         LogDensityFeatures,
         LogUnivariateClassifier,
         SparseLogBivariateClassifier,
     )
-    from calibayes.estimators.mixture_analysis import MixtureDiscriminantAnalysis
-    from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
     from calibayes.estimators.tabular import KernelNB, NaiveBayes
     from calibayes.estimators.trade_off import TradeOffCV
     from calibayes.estimators.tree_augmented import TreeAugmentedNB
@@ -60,8 +60,8 @@ _LATER = {
     "estimators.from_sklearn": ("from_sklearn",),
     "estimators.generative": ("GenerativeClassifier",),
     "estimators.joint_kernel": ("JointKernelClassifier",),
-    "estimators.log_densities": ("measure_dependence",),
-    "estimators.log_density": (
+    "estimators.log_kernel_densities": ("measure_dependence",),
+    "estimators.sparse_log_density": (
         "LogDensityFeatures",
         "LogUnivariateClassifier",
         "SparseLogBivariateClassifier",

@@ -16,8 +16,8 @@ from calibayes.core.named_arrays import add
 from calibayes.core.protocols import Block, Rule, Source
 from calibayes.engines import Serial
 from calibayes.learn import Plan, train
+from calibayes.model.checked_rows import Reading
 from calibayes.model.estimator import holding, require_sums
-from calibayes.model.input import Reading
 from calibayes.model.recipe import Assembly
 from calibayes.model.table_inputs import InMemory
 from calibayes.rules import rule_named

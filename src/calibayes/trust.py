@@ -12,7 +12,7 @@ from calibayes.analysis.privacy import Privacy, PrivacyAccount
 from calibayes.analysis.questions import Questionnaire, Questions
 from calibayes.analysis.receipts import ForgettingReceipt
 from calibayes.analysis.surprise import Surprise
-from calibayes.model.remembered import HeldOut
+from calibayes.model.training_rows import HeldOut
 
 __all__ = [
     "AdaptiveScore",

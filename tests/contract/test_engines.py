@@ -14,7 +14,7 @@ from calibayes.engines import Serial
 from calibayes.families import ClassPrior, Diagonal, Full, Gaussian, Product
 from calibayes.learn import LastState, Plan, train
 from calibayes.rules import RC
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 from tests.contract.tables import table
 
 ROWS_PER_BLOCK = 70

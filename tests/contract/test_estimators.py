@@ -21,7 +21,7 @@ from calibayes.core.protocols import Block
 from calibayes.learn import LastState
 from calibayes.rules import GDT, RC
 from calibayes.tables.read import read_array
-from calibayes.tables.sources import ArraySource, ConsecutiveRows
+from calibayes.tables.row_blocks import ArraySource, ConsecutiveRows
 from tests.contract.tables import table
 from tests.contract.test_scikit_learn import ADDITIVE, GENERATIVE, ITERATIVE, nothing_hidden
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import calibayes as cb
 from calibayes.model import pickles
-from calibayes.model.remembered import PROCESS_ONLY
+from calibayes.model.training_rows import PROCESS_ONLY
 from tests.contract.test_failed_fits import GOOD, outputs
 from tests.contract.test_scikit_learn import ESTIMATORS
 

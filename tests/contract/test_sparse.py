@@ -14,7 +14,7 @@ import calibayes as cb
 from calibayes.families import Bernoulli, Diagonal, Gaussian, Multinomial, Poisson
 from calibayes.rules import GDT, RC
 from calibayes.tables.read import read_array
-from calibayes.tables.sources import BYTES_PER_BLOCK, ArraySource
+from calibayes.tables.row_blocks import BYTES_PER_BLOCK, ArraySource
 from tests.contract.test_scikit_learn import ESTIMATORS
 from tests.seeds import generator
 

@@ -29,7 +29,7 @@ from calibayes.backends.dask.engine import dealt
 from calibayes.backends.dask.frame import DaskStream
 from calibayes.core.protocols import Block
 from calibayes.engines import Dask, Serial
-from calibayes.tables import sources
+from calibayes.tables import row_blocks
 from tests.engines.cluster import KillingEngine, distributed, first_time
 
 dd = pytest.importorskip("dask.dataframe")
@@ -44,7 +44,7 @@ ROWS_PER_BLOCK = 100
 def _small_blocks(monkeypatch):
     """Twenty blocks, so that sums have two levels."""
     rows = property(lambda source: ROWS_PER_BLOCK)
-    monkeypatch.setattr(sources.ArraySource, "_rows", rows)
+    monkeypatch.setattr(row_blocks.ArraySource, "_rows", rows)
 
 
 def rng():
@@ -266,7 +266,7 @@ def test_rows_are_sent_once(client):
     assert second.bytes < first.bytes / 5
 
 
-class ArrayRows(sources.ArraySource):
+class ArrayRows(row_blocks.ArraySource):
     """The table of numbers in memory."""
 
     def __init__(self):

@@ -15,7 +15,7 @@ from calibayes.files.checkpoint import FitSnapshot, TrainingSnapshot
 from calibayes.learn import learn, mini_batches
 from calibayes.learn.checkpoint import training_fingerprints
 from calibayes.rules import RC, Schedule
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 from tests.cases import FAMILIES, RULES
 from tests.learn.test_learning import PAIRS
 from tests.learn.training import begun, source_of

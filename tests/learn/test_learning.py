@@ -11,7 +11,7 @@ from calibayes.core.named_arrays import map_leaves
 from calibayes.engines import Serial, Threads
 from calibayes.learn import Never, NoGain, Run, learn, mini_batches, problem_of
 from calibayes.rules import RC
-from calibayes.tables.sources import ArraySource, ConsecutiveRows
+from calibayes.tables.row_blocks import ArraySource, ConsecutiveRows
 from tests.cases import FAMILIES, LIKELIEST, RULES
 from tests.learn.training import STARTS, run, source_of
 

@@ -9,7 +9,7 @@ from calibayes.engines import Serial
 from calibayes.families import ClassPrior, Diagonal, Gaussian, Product
 from calibayes.learn import LastState, Run, data_sums, follow_path, learn
 from calibayes.rules import RC
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 
 
 def problem():

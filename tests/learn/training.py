@@ -5,7 +5,7 @@ import numpy as np
 from calibayes.core.protocols import AdaptsFamilies, Layout
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Bootstrap, Data, Never, RandomLabels, Run, data_sums, learn, start_statistics
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 from tests.cases import CLASSES
 
 STARTS = {"data": Data(), "random": RandomLabels(7), "bootstrap": Bootstrap(7)}

@@ -19,7 +19,7 @@ import calibayes as cb
 from calibayes.checks import Findings
 from calibayes.compare import BASELINES, MODELS
 from calibayes.datasets import load_penguins
-from calibayes.model.remembered import HeldOut
+from calibayes.model.training_rows import HeldOut
 from calibayes.report import report_on_model, report_on_table
 from calibayes.report.markup import readable
 from calibayes.report.page import SCRIPT, STYLE

@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.notices import warn
 from calibayes.core.protocols import AdaptsFamilies, Family, ModelArrays, Rule
 from calibayes.engines import computing
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.learn import Run, as_arrays, learn, mini_batches, problem_of, stop_named
+from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.estimator import holding, known_rows, recipe_of
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import TrainingRows
 from calibayes.model.parameters import abilities_present
 from calibayes.model.recipe import Assembly, Recipe
 

@@ -17,14 +17,14 @@ from calibayes.engines import one_thread
 from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.kernels.posterior import assess, log_normalize
 from calibayes.learn import DataSums, data_sums
+from calibayes.model.checked_rows import Reading, distinct
 from calibayes.model.decision import tempered
 from calibayes.model.estimator import GenerativeEstimator, recipe_of, refuse_parts_of_rows
-from calibayes.model.input import Reading, distinct
 from calibayes.model.parameters import whole_number
 from calibayes.model.recipe import Assembly, Recipe, assemble, encoded_source
 from calibayes.model.splits import shuffled_folds
 from calibayes.model.table_inputs import InMemory
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from calibayes.analysis.column_cells import DriftReference, compared_columns
 from calibayes.analysis.held_out import drift_reference, kept_reference
 from calibayes.core.protocols import Array
 from calibayes.model.attributes import numpy_classes
-from calibayes.model.input import new_table
+from calibayes.model.checked_rows import new_table
 from calibayes.model.parameters import number
-from calibayes.model.remembered import DRIFT
 from calibayes.model.table_inputs import on_numpy
+from calibayes.model.training_rows import DRIFT
 from calibayes.tables.table import Table
 
 # -- The result of `drift` -----------------------------------------------------------------------------------

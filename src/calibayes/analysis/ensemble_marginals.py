@@ -15,7 +15,7 @@ from calibayes.ensemble.fitted_ensemble import FittedEnsemble
 from calibayes.ensemble.grown_trees import GrownTrees
 from calibayes.kernels.forests import path_terms
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model.input import new_table
+from calibayes.model.checked_rows import new_table
 from calibayes.tables.table import Table
 
 

@@ -13,8 +13,8 @@ from calibayes.analysis.held_out import held_out_of
 from calibayes.core.notices import listed, text_table, warn
 from calibayes.core.protocols import Array
 from calibayes.model.attributes import numpy_classes
+from calibayes.model.checked_rows import read_target, read_weight
 from calibayes.model.decision import checked_costs, least_cost, log_odds, most_probable
-from calibayes.model.input import read_target, read_weight
 from calibayes.model.parameters import number, one_of
 from calibayes.model.table_inputs import on_numpy
 from calibayes.tables.table import missing_mask

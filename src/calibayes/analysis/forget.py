@@ -18,14 +18,14 @@ from calibayes.core.named_arrays import map_leaves
 from calibayes.core.protocols import Array, ModelArrays
 from calibayes.encoders.levels import Levels
 from calibayes.engines import computing
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.learn import data_sums, train
+from calibayes.model.checked_rows import Rows
 from calibayes.model.estimator import holding, known_rows, recipe_of, refuse_parts_of_rows
 from calibayes.model.fitted import Fitted, fold_temperature, needs_temperature
-from calibayes.model.input import Rows
 from calibayes.model.recipe import Assembly, Recipe
-from calibayes.model.remembered import TRAINING, TrainingReference
 from calibayes.model.table_inputs import on_numpy
+from calibayes.model.training_rows import TRAINING, TrainingReference
 
 NEEDS_REMAINING = (
     "a model that is no plain sum over rows (a rule that takes steps, or something hidden) is trained again on the rows that "

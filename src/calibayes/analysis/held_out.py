@@ -22,9 +22,9 @@ from calibayes.analysis.leave_one_out import leave_one_out
 from calibayes.core.notices import ProgressReporter
 from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model import remembered
+from calibayes.model import training_rows
 from calibayes.model.attributes import numpy_classes
-from calibayes.model.input import read_table, read_target, read_weight
+from calibayes.model.checked_rows import read_table, read_target, read_weight
 from calibayes.model.parameters import WHOLE, unfitted_copy, whole_number
 from calibayes.model.splits import hold_out, masks_of, shuffled_folds
 from calibayes.model.table_inputs import in_memory, on_numpy
@@ -87,32 +87,34 @@ def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: A
     cv = cv if cv is None or isinstance(cv, WHOLE) else check_cv(cv)
     given = labeled_table(self, X, y, sample_weight, reset=cv is not None)
     record = cross_fitted(self, given, cv) if cv is not None else predicted(self, given)
-    made = remembered.forget_rows(copy.copy(self))
-    vars(made)[remembered.HELD_OUT] = record
-    vars(made)[remembered.DRIFT] = drift_reference(self, given, in_training=cv is not None, cv=cv)
+    made = training_rows.forget_rows(copy.copy(self))
+    vars(made)[training_rows.HELD_OUT] = record
+    vars(made)[training_rows.DRIFT] = drift_reference(self, given, in_training=cv is not None, cv=cv)
     if hasattr(self, "score_samples"):
-        vars(made)[remembered.SURPRISE] = surprise_reference(self, given, in_training=cv is not None, cv=cv)
+        vars(made)[training_rows.SURPRISE] = surprise_reference(
+            self, given, in_training=cv is not None, cv=cv
+        )
     return made
 
 
-def held_out_of(model: Any, use: str = "held_out_", *, density: bool = False) -> remembered.HeldOut:
+def held_out_of(model: Any, use: str = "held_out_", *, density: bool = False) -> training_rows.HeldOut:
     """The record of a fitted model; made from its training rows at first use. Raises ValueError if it refers to none.
 
     The training of an ensemble has made one without densities, which is used unless ``density`` is needed.
     """
     check_is_fitted(model)
-    record: remembered.HeldOut | None = vars(model).get(
-        remembered.HELD_OUT, vars(model).get(remembered.OUT_OF_FOLD)
+    record: training_rows.HeldOut | None = vars(model).get(
+        training_rows.HELD_OUT, vars(model).get(training_rows.OUT_OF_FOLD)
     )
     has_all = record is not None and (record.log_density is not None or not hasattr(model, "score_samples"))
     if record is None or (density and not has_all):
-        reference = remembered.remembered_rows(model, use)
+        reference = training_rows.remembered_rows(model, use)
         record = cross_fitted(model, labeled_table(model, *reference, reset=True))
-    vars(model)[remembered.HELD_OUT] = record
+    vars(model)[training_rows.HELD_OUT] = record
     return record
 
 
-def shifted(record: remembered.HeldOut, log_change: Array, frequencies: Array) -> remembered.HeldOut:
+def shifted(record: training_rows.HeldOut, log_change: Array, frequencies: Array) -> training_rows.HeldOut:
     """The record under other class frequencies, (k,), whose logarithms differ by ``log_change`` from those of the model.
 
     Rows of a class are weighted so that the classes have the new frequencies; rows of a class without any are left out. The
@@ -123,7 +125,7 @@ def shifted(record: remembered.HeldOut, log_change: Array, frequencies: Array) -
     keep = weight > 0
     moved = log_normalize(record.log_posterior + log_change)[0]
     how = record.how.removesuffix(SHIFTED) + SHIFTED
-    return remembered.HeldOut(moved[keep], record.codes[keep], weight[keep], record.rows[keep], how)
+    return training_rows.HeldOut(moved[keep], record.codes[keep], weight[keep], record.rows[keep], how)
 
 
 def labeled_table(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> LabeledTable:
@@ -136,7 +138,7 @@ def labeled_table(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool
     return LabeledTable(table, target.codes, weight, np.arange(table.n)).only(weight > 0)
 
 
-def predicted(model: Any, given: LabeledTable) -> remembered.HeldOut:
+def predicted(model: Any, given: LabeledTable) -> training_rows.HeldOut:
     """The record of rows that the model was not trained on."""
     given = given.only(given.codes >= 0)
     if not given.table.n:
@@ -144,9 +146,9 @@ def predicted(model: Any, given: LabeledTable) -> remembered.HeldOut:
     return _record(given, _said(model, given.table), GIVEN_ROWS)
 
 
-def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> remembered.HeldOut:
+def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> training_rows.HeldOut:
     """The record of training rows, each of them under a model that was trained without it."""
-    if remembered.is_private(model):
+    if training_rows.is_private(model):
         raise ValueError(
             "a record of training rows would be in the model without noise: give a private model rows that were not used in "
             "training, model.with_held_out(X, y)"
@@ -185,7 +187,7 @@ def drift_reference(model: Any, given: LabeledTable, *, in_training: bool, cv: A
     if not held.table.n:
         raise ValueError("no row can be held out: every class needs two labeled rows at least")
     columns = counted_columns(counted.table, counted.codes, len(numpy_classes(model)))
-    trained = remembered.forget_rows(refitted(model, given.only(kept & ~mask))) if in_training else None
+    trained = training_rows.forget_rows(refitted(model, given.only(kept & ~mask))) if in_training else None
     said = _said(model if trained is None else trained, held.table)
     return DriftReference(columns, held.codes, **said, model=trained)
 
@@ -194,7 +196,7 @@ def _drift_mask(given: LabeledTable, cv: Any) -> Array:
     """Rows that are held out of one model, (n,) booleans."""
     if cv is not None and not isinstance(cv, WHOLE):
         return next(_held_out_masks(given, cv))
-    share = min(remembered.HELD_OUT_ROWS / given.table.n, DRIFT_SHARE)
+    share = min(training_rows.HELD_OUT_ROWS / given.table.n, DRIFT_SHARE)
     return hold_out(given.codes, share, np.random.default_rng(0))
 
 
@@ -219,7 +221,7 @@ def surprise_reference(
 def kept_reference(model: Any, name: str, use: str, make: Callable[..., Any]) -> Any:
     """The attribute of this name, which is made of the rows of the last `fit` if there is none."""
     if name not in vars(model):
-        given = labeled_table(model, *remembered.remembered_rows(model, use), reset=False)
+        given = labeled_table(model, *training_rows.remembered_rows(model, use), reset=False)
         vars(model)[name] = make(model, given, in_training=True)
     return vars(model)[name]
 
@@ -241,7 +243,7 @@ def _held_out_masks(given: LabeledTable, cv: Any) -> Iterator[Array]:
         for _, test in cv.split(np.zeros(len(given.codes)), given.codes):
             yield np.isin(np.arange(len(given.codes)), test) & labeled
     elif cv is None and len(given.codes) >= MANY_ROWS:
-        share = min(remembered.HELD_OUT_ROWS / len(given.codes), 1 / FOLDS)
+        share = min(training_rows.HELD_OUT_ROWS / len(given.codes), 1 / FOLDS)
         yield hold_out(given.codes, share, np.random.default_rng(seed)) & labeled
     else:
         usual = MORE_FOLDS if len(given.codes) < FEW_ROWS else FOLDS
@@ -257,8 +259,8 @@ def _said(model: Any, table: Table) -> dict[str, Array]:
     return said
 
 
-def _record(rows: LabeledTable, said: Mapping[str, Array], how: str) -> remembered.HeldOut:
-    return remembered.HeldOut(codes=rows.codes, weight=rows.weight, rows=rows.rows, how=how, **said)
+def _record(rows: LabeledTable, said: Mapping[str, Array], how: str) -> training_rows.HeldOut:
+    return training_rows.HeldOut(codes=rows.codes, weight=rows.weight, rows=rows.rows, how=how, **said)
 
 
 def _concatenated(parts: Sequence[LabeledTable]) -> LabeledTable:

@@ -16,11 +16,11 @@ from calibayes.core.notices import shortened
 from calibayes.core.protocols import Array, Block, ModelArrays, Rule, State
 from calibayes.engines import computing
 from calibayes.families import Product
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model.checked_rows import Reading, new_table, read_target
 from calibayes.model.estimator import refuse_parts_of_rows
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import Reading, new_table, read_target
 from calibayes.model.predict import tempered_posterior
 from calibayes.model.table_inputs import InMemory
 

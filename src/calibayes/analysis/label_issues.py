@@ -18,8 +18,8 @@ from calibayes.engines import computing
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import most_probable
 from calibayes.model.parameters import whole_number
-from calibayes.model.remembered import HeldOut
 from calibayes.model.table_inputs import in_memory
+from calibayes.model.training_rows import HeldOut
 from calibayes.tables.summary import content_hashes
 from calibayes.tables.table import Table
 

@@ -17,17 +17,17 @@ from calibayes.core.protocols import Array, Block, ModelArrays
 from calibayes.encoders.levels import Levels
 from calibayes.engines import one_thread
 from calibayes.families import Product
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.dispatch import row_major
 from calibayes.kernels.posterior import log_normalize
 from calibayes.learn.train import accurate_sums
 from calibayes.model.attributes import numpy_classes
+from calibayes.model.checked_rows import Rows, check_total_weight, class_factors, convert, read_table
 from calibayes.model.decision import tempered
 from calibayes.model.estimator import GenerativeEstimator, recipe_of, refuse_parts_of_rows
-from calibayes.model.input import Rows, check_total_weight, class_factors, convert, read_table
 from calibayes.model.recipe import Assembly, Recipe, assemble, encoded_source, layouts_of, recoded
-from calibayes.model.remembered import HeldOut
-from calibayes.tables.sources import ArraySource
+from calibayes.model.training_rows import HeldOut
+from calibayes.tables.row_blocks import ArraySource
 
 if TYPE_CHECKING:
     from calibayes.analysis.held_out import LabeledTable

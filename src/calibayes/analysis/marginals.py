@@ -19,9 +19,9 @@ from calibayes.core.protocols import Array
 from calibayes.encoders import Leaves, PrincipalComponents
 from calibayes.encoders.encoder import Derived
 from calibayes.families import Categorical
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
+from calibayes.model.checked_rows import new_table
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import new_table
 from calibayes.tables.table import Table
 
 ROWS_AT_ONCE = 1024

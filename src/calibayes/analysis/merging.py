@@ -13,11 +13,11 @@ from calibayes.core.abilities import CountStatistics
 from calibayes.core.named_arrays import add, map_leaves, subtract
 from calibayes.core.protocols import Engine, ModelArrays
 from calibayes.encoders.encoder import ImputesTraining
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.learn import data_sums
+from calibayes.model.checked_rows import Rows
 from calibayes.model.estimator import holding, require_sums
 from calibayes.model.fitted import ROUNDING, Fitted
-from calibayes.model.input import Rows
 from calibayes.model.recipe import Assembly, TrainingOptions, layouts_of, recoded, training_options
 
 WITHOUT_EFFECT = (

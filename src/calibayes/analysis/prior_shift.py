@@ -15,7 +15,7 @@ from calibayes.core import verify
 from calibayes.core.notices import PlainText, counted, shortened, warn
 from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model import remembered
+from calibayes.model import training_rows
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.parameters import seed_of, whole_number
 from calibayes.model.splits import hold_out
@@ -178,14 +178,18 @@ def adapt_priors(self: Any, X_new: Any, *, bootstrap: int = 200, random_state: A
     report = PriorShift(**{**vars(report), "classes_alone_p_value": alone})
     adapted = self.with_priors(report.adapted)
     vars(adapted).update(
-        {remembered.ADAPTED: report.adapted, remembered.INTERVAL: report.interval, remembered.REPORT: report}
+        {
+            training_rows.ADAPTED: report.adapted,
+            training_rows.INTERVAL: report.interval,
+            training_rows.REPORT: report,
+        }
     )
     if report.is_of_classes_alone is False:
         warn(f"{report.conclusion} (p-value {alone:.2g})", ClassConditionalShiftWarning)
     return adapted
 
 
-def labeled_sample(record: remembered.HeldOut, classes: Array) -> prior_shift_tests.LabeledSample:
+def labeled_sample(record: training_rows.HeldOut, classes: Array) -> prior_shift_tests.LabeledSample:
     """The held-out rows with their calibration. Raises ValueError if a class has none."""
     lacking = np.setdiff1d(np.arange(len(classes)), record.codes)
     if len(lacking):
@@ -277,13 +281,15 @@ def _classes_alone(
     return prior_shift_tests.classes_alone_p_value(sample, compared, len(chosen), estimate, draws, rng)
 
 
-def _model_with_rows(model: Any, rng: np.random.Generator) -> tuple[Any, remembered.HeldOut] | None:
+def _model_with_rows(model: Any, rng: np.random.Generator) -> tuple[Any, training_rows.HeldOut] | None:
     """A model and the record of rows that it, and no other model, has predicted without training on them."""
-    if remembered.TRAINING not in vars(model):
-        record = vars(model)[remembered.HELD_OUT]
+    if training_rows.TRAINING not in vars(model):
+        record = vars(model)[training_rows.HELD_OUT]
         return (model, record) if record.how == GIVEN_ROWS else None
-    given = labeled_table(model, *vars(model)[remembered.TRAINING], reset=True)
-    mask = hold_out(given.codes, min(0.5, remembered.HELD_OUT_ROWS / given.table.n), rng) & (given.codes >= 0)
+    given = labeled_table(model, *vars(model)[training_rows.TRAINING], reset=True)
+    mask = hold_out(given.codes, min(0.5, training_rows.HELD_OUT_ROWS / given.table.n), rng) & (
+        given.codes >= 0
+    )
     if len(np.unique(given.codes[mask])) < len(numpy_classes(model)):
         return None
     other = refitted(model, given.only(~mask))
@@ -306,17 +312,22 @@ def _comparisons(
 def verify_adapted(model: Any) -> None:
     """Raises ValueError unless the attributes that `adapt_priors` sets, if there are any, agree."""
     present = [
-        name for name in (remembered.ADAPTED, remembered.INTERVAL, remembered.REPORT) if name in vars(model)
+        name
+        for name in (training_rows.ADAPTED, training_rows.INTERVAL, training_rows.REPORT)
+        if name in vars(model)
     ]
     verify.require(
         len(present) in (0, 3),
-        f"of {remembered.ADAPTED}, {remembered.INTERVAL} and {remembered.REPORT} there is only {', '.join(present)}",
+        f"of {training_rows.ADAPTED}, {training_rows.INTERVAL} and {training_rows.REPORT} there is only {', '.join(present)}",
     )
     if present:
-        report = vars(model)[remembered.REPORT]
-        verify.require(isinstance(report, PriorShift), f"{remembered.REPORT} must be a PriorShift")
-        verify.require_length(f"the classes of {remembered.REPORT}", report.classes, len(model.classes_))
-        for name, value in ((remembered.ADAPTED, report.adapted), (remembered.INTERVAL, report.interval)):
+        report = vars(model)[training_rows.REPORT]
+        verify.require(isinstance(report, PriorShift), f"{training_rows.REPORT} must be a PriorShift")
+        verify.require_length(f"the classes of {training_rows.REPORT}", report.classes, len(model.classes_))
+        for name, value in (
+            (training_rows.ADAPTED, report.adapted),
+            (training_rows.INTERVAL, report.interval),
+        ):
             verify.require(
-                np.array_equal(vars(model)[name], value), f"{name} is not that of {remembered.REPORT}"
+                np.array_equal(vars(model)[name], value), f"{name} is not that of {training_rows.REPORT}"
             )

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.posterior import indicators, log_normalize
-from calibayes.model.remembered import HeldOut
+from calibayes.model.training_rows import HeldOut
 
 # -- Bias-corrected temperature scaling: one factor for all log posteriors and one constant for each class ---
 #

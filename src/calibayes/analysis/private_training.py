@@ -23,10 +23,9 @@ from calibayes.encoders.bins import UniformBins
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags, Numbers
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.event_counts import is_sparse
-from calibayes.model.fitted import Fitted, begin
-from calibayes.model.input import (
+from calibayes.model.checked_rows import (
     Rows,
     read_classes,
     read_table,
@@ -34,6 +33,7 @@ from calibayes.model.input import (
     require_labels,
     set_training_table,
 )
+from calibayes.model.fitted import Fitted, begin
 from calibayes.model.parameters import unfitted_copy
 from calibayes.model.recipe import Assembly, Recipe, assemble
 from calibayes.model.table_inputs import TableInput

@@ -13,10 +13,10 @@ from calibayes.core.abilities import AllowsMissing, Filling, Sampling
 from calibayes.core.protocols import Array, Engine
 from calibayes.encoders import MissingAsLevel
 from calibayes.encoders.encoder import Encoder
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model.checked_rows import new_table
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import new_table
 from calibayes.model.parameters import whole_number
 from calibayes.model.predict import log_joint
 from calibayes.model.table_inputs import open_rows

@@ -10,8 +10,8 @@ import numpy as np
 from calibayes.analysis.cell_scores import SurpriseReference, cell_scores, densities, known_cells
 from calibayes.analysis.held_out import kept_reference, surprise_reference
 from calibayes.core.protocols import Array
-from calibayes.model.input import new_table
-from calibayes.model.remembered import SURPRISE
+from calibayes.model.checked_rows import new_table
+from calibayes.model.training_rows import SURPRISE
 
 LISTED = 5
 """Rows in the text of a result."""

@@ -14,9 +14,9 @@ from calibayes.analysis.sample import known_table
 from calibayes.core.protocols import Array, Layout
 from calibayes.encoders import Leaves, MissingAsLevel, PrincipalComponents
 from calibayes.encoders.encoder import Derived
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
+from calibayes.model.checked_rows import new_table
 from calibayes.model.fitted import Fitted
-from calibayes.model.input import new_table
 from calibayes.tables.table import Table
 
 # -- The values that an unknown cell may have: levels, whole numbers, or nodes of a quadrature over numbers

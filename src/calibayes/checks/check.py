@@ -118,7 +118,7 @@ class Check:
         "CB" and three digits; the code of a removed check is not used again.
     title : str
         The problem in a few words of letters and hyphens; code and title are a heading of the documentation.
-    look : function
+    find : function
         Takes a `Subject` and returns the evidence of a problem, or None; raises `NotChecked` if it does not apply.
     needs : tuple of str
         The check is run if at least one of these is given: ``MODEL``, ``RESULTS``. Empty if the table is enough.
@@ -126,7 +126,7 @@ class Check:
 
     code: str
     title: str
-    look: Callable[[Subject], Evidence | None]
+    find: Callable[[Subject], Evidence | None]
     needs: tuple[str, ...] = ()
 
     @property
@@ -139,7 +139,7 @@ class Check:
         """The finding, or None. Raises NotChecked if the check cannot be run."""
         if self.needs and not subject.given.intersection(self.needs):
             raise NotChecked(f"needs {' or '.join(NEEDED[name] for name in self.needs)}")
-        if (seen := self.look(subject)) is None:
+        if (seen := self.find(subject)) is None:
             return None
         return Finding(self.code, self.title, seen.message, seen.columns, dict(seen.values), self.page)
 

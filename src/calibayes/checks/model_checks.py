@@ -14,8 +14,8 @@ from calibayes.checks.subject import MODEL, RESULTS, Subject
 from calibayes.compare import NO_RULE, FoldResult, MeanResult, by_model, rank_results
 from calibayes.core.notices import counted, listed
 from calibayes.core.protocols import Array
-from calibayes.model.remembered import HeldOut, remembered_rows
 from calibayes.model.table_inputs import on_numpy
+from calibayes.model.training_rows import HeldOut, remembered_rows
 
 TRAINING_ROWS = 10_000
 """Most training rows for which the training error is computed."""

@@ -20,9 +20,9 @@ from calibayes.compare import FoldResult
 from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.kernels.event_counts import is_sparse
-from calibayes.model.input import read_target
-from calibayes.model.remembered import HeldOut
+from calibayes.model.checked_rows import read_target
 from calibayes.model.splits import shuffled_folds
+from calibayes.model.training_rows import HeldOut
 from calibayes.tables.read import is_frame, object_array, read_array, refuse_lazy, series_values
 from calibayes.tables.table import missing_mask
 

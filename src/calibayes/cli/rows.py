@@ -15,7 +15,7 @@ from calibayes.cli.application import note, raise_noted_interruption
 from calibayes.core.notices import counted, listed
 from calibayes.datasets.loading import Dataset, labeled_data
 from calibayes.streams.csv_blocks import RowError
-from calibayes.streams.open import open_stream
+from calibayes.streams.stream_input import open_stream
 from calibayes.streams.text_input import ExpectedTable, OpenTable, Piece, read_whole, require_columns
 from calibayes.tables.csv_file import CsvOptions
 from calibayes.tables.read import module_of_pyarrow, pyarrow

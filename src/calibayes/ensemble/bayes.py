@@ -30,13 +30,13 @@ from calibayes.families import ClassPrior
 from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.model import parameters
 from calibayes.model.attributes import FittedAttribute
+from calibayes.model.checked_rows import Reading, Rows, class_probabilities, kept_rows_line, new_table
 from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import delegate
-from calibayes.model.input import Reading, Rows, class_probabilities, kept_rows_line, new_table
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
-from calibayes.model.remembered import OUT_OF_FOLD, TRAINING, forget_adaptation, forget_rows, keep_shifted
 from calibayes.model.splits import divided
 from calibayes.model.table_inputs import open_rows
+from calibayes.model.training_rows import OUT_OF_FOLD, TRAINING, forget_adaptation, forget_rows, keep_shifted
 from calibayes.model.verification import verified_conversion
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.origin import like_frame

@@ -21,7 +21,7 @@ from calibayes.encoders.schema import Schema
 from calibayes.ensemble.grown_trees import GrownTrees
 from calibayes.ensemble.path_members import CalibrationPath
 from calibayes.kernels.posterior import log_normalize, mix
-from calibayes.model.input import kept_row_count
+from calibayes.model.checked_rows import kept_row_count
 from calibayes.model.verification import verify_classes
 from calibayes.tables.table import Table
 

@@ -32,12 +32,12 @@ from calibayes.kernels.posterior import best_temperature, held_out_scores, is_lo
 from calibayes.learn import TOTAL_STEPS, follow_path
 from calibayes.learn.train import Fold, fold_runs, held_out_predictions, path_run, prepare_folds, train_along
 from calibayes.model.binding import every
+from calibayes.model.checked_rows import Rows, TrainingRows
 from calibayes.model.decision import tempered
 from calibayes.model.estimator import GenerativeEstimator, holding, recipe_of
 from calibayes.model.fitted import LOG_TEMPERATURES, begin, fit
-from calibayes.model.input import Rows, TrainingRows
 from calibayes.model.recipe import Recipe, assemble, shared_folds
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 
 EnsembleLoss = Callable[[Array], float | None]
 """Held-out log loss of an ensemble with a further member, from its predictions; None without other members."""

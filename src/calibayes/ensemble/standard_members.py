@@ -31,8 +31,8 @@ from calibayes.families import (
 )
 from calibayes.families.covariances import TowardsSphere
 from calibayes.model.binding import every, is_family
+from calibayes.model.checked_rows import Rows, keeps_rows
 from calibayes.model.estimator import GenerativeEstimator, traits_of
-from calibayes.model.input import Rows, keeps_rows
 from calibayes.model.recipe import TrainingOptions
 from calibayes.rules import rule_named
 

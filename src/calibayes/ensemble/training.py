@@ -36,9 +36,9 @@ from calibayes.kernels.tree_growth import (
     grow_forests,
 )
 from calibayes.kernels.tree_nodes import packed_classes
-from calibayes.model.input import Rows, TrainingRows, class_frequencies
-from calibayes.model.remembered import HELD_OUT_ROWS, HeldOut
+from calibayes.model.checked_rows import Rows, TrainingRows, class_frequencies
 from calibayes.model.splits import LEAST_OF_CLASS, Division, EvaluationFolds, unit_weight
+from calibayes.model.training_rows import HELD_OUT_ROWS, HeldOut
 
 SHARE = 0.5
 """Of the members' log posterior in the start of the growth."""

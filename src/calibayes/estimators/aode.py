@@ -17,7 +17,7 @@ from calibayes.estimators.tree_augmented import (
 )
 from calibayes.families import AveragedOneDependence, KDependence, SignificantEdges
 from calibayes.families.tree_structures import LARGEST_TABLES, Edges
-from calibayes.model.input import TrainingRows
+from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.rules import rule_named
 

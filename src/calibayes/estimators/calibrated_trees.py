@@ -19,7 +19,7 @@ from calibayes.encoders.leaves import Leaves
 from calibayes.encoders.schema import Schema, column_types
 from calibayes.engines import chosen_engine, computing
 from calibayes.families import Categorical
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.forests import MOST_LEAVES
 from calibayes.kernels.level_counts import look_up, offsets
 from calibayes.kernels.tree_growth import MOST_TREES, GrowthSettings, Report, leaf_changes
@@ -29,15 +29,15 @@ from calibayes.learn.train import prepared
 from calibayes.model import parameters
 from calibayes.model.attributes import Note, fitted_of
 from calibayes.model.binding import ColumnBinding, every, position
+from calibayes.model.checked_rows import Reading, Rows, TrainingRows
 from calibayes.model.delegates import feature
 from calibayes.model.estimator import GenerativeEstimator, Traits, holding, known_rows
 from calibayes.model.fitted import ROUNDING, Fitted, begin, known_classes
-from calibayes.model.input import Reading, Rows, TrainingRows
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.recipe import Assembly, Recipe, Specification, assemble
-from calibayes.model.remembered import forget_rows
 from calibayes.model.splits import expand_counts, unit_weight
 from calibayes.model.table_inputs import TableInput, open_rows
+from calibayes.model.training_rows import forget_rows
 from calibayes.tables.summary import TableSummary
 
 # -- Train a model of leaves: grow the trees, then let a rule calibrate all leaves together ------------------

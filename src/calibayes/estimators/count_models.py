@@ -11,7 +11,7 @@ from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.encoders.numbers import Counts
 from calibayes.estimators.naive_bayes import COUNTING, ClassPriorAttributes, CountingNB, even_unless_fitted
 from calibayes.families import ClassPrior, Complement, Gamma, Multinomial, Poisson
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.model.attributes import array_property
 from calibayes.model.binding import every
 from calibayes.model.estimator import Traits

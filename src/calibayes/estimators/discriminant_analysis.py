@@ -23,12 +23,12 @@ from calibayes.families.covariances import (
     TowardsSphere,
     WeightedTied,
 )
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.moments import shrunk_covariance
 from calibayes.model.attributes import array_property, fitted_of
 from calibayes.model.binding import every
+from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.estimator import GenerativeEstimator, Traits
-from calibayes.model.input import TrainingRows
 from calibayes.model.parameters import estimator, number, one_of, whole_number
 from calibayes.model.recipe import Specification
 from calibayes.model.table_inputs import open_rows

@@ -27,7 +27,7 @@ from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, Gaussia
 from calibayes.families import Gaussian, Product
 from calibayes.families.class_centers import as_matrix, expand
 from calibayes.families.covariances import FixedCovariance, WeightedTied
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.estimator import class_prior_for, families_of, traits_of
 from calibayes.model.fitted import NOT_SUMS, Fitted, begin

@@ -17,9 +17,7 @@ from calibayes.encoders.schema import Schema, column_types
 from calibayes.kernels import joint_density as joint_kernel
 from calibayes.kernels.joint_density import STEPS, ClassSums, KernelRows, posteriors, relevance, steps_up_to
 from calibayes.model import parameters
-from calibayes.model.classifier import Classifier
-from calibayes.model.delegates import feature
-from calibayes.model.input import (
+from calibayes.model.checked_rows import (
     Reading,
     Rows,
     class_frequencies,
@@ -27,6 +25,8 @@ from calibayes.model.input import (
     new_table,
     set_training_table,
 )
+from calibayes.model.classifier import Classifier
+from calibayes.model.delegates import feature
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.splits import expand_counts, unit_weight
 from calibayes.model.table_inputs import InMemory, open_rows

@@ -25,7 +25,7 @@ from calibayes.core.verify import (
     require_names,
     require_number,
 )
-from calibayes.estimators.log_densities import (
+from calibayes.estimators.log_kernel_densities import (
     LabeledNumbers,
     LogDensityRecipe,
     Report,
@@ -36,7 +36,7 @@ from calibayes.estimators.log_densities import (
     training_features,
 )
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model.input import Rows, class_factors, kept_rows_line
+from calibayes.model.checked_rows import Rows, class_factors, kept_rows_line
 from calibayes.model.notebook import html_method, mime_bundle
 from calibayes.model.parameters import REAL, WHOLE, adopt, estimator, seed_of, unfitted_copy, whole_number
 from calibayes.model.splits import held_out_masks, stratified_subset

@@ -33,14 +33,14 @@ from calibayes.learn.plan import NoGainBeforeTraining
 from calibayes.learn.run import Run
 from calibayes.model.attributes import Note
 from calibayes.model.binding import every
+from calibayes.model.checked_rows import Rows, TrainingRows
 from calibayes.model.estimator import Traits
-from calibayes.model.input import Rows, TrainingRows
 from calibayes.model.parameters import WHOLE, estimator, number, seed_of, unfitted_copy, whole_number
 from calibayes.model.recipe import Specification
 from calibayes.model.splits import held_out_masks
 from calibayes.rules import ML
 from calibayes.tables.memory_summary import summary_of
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 
 # -- The number of components of a mixture: by information criterion or by cross-validation ------------------
 

@@ -22,7 +22,7 @@ from calibayes.families import (
 )
 from calibayes.families.counts import smoothing_of
 from calibayes.families.covariances import VarianceSmoothing
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.level_counts import offsets
 from calibayes.model.attributes import array_property
 from calibayes.model.binding import every

@@ -19,8 +19,8 @@ from calibayes.estimators.naive_bayes import GaussianNB
 from calibayes.learn import Run, learn, problem_of, stop_named
 from calibayes.learn.train import prepare_folds
 from calibayes.model import delegates, parameters, pickles
+from calibayes.model.checked_rows import Reading, Rows, require_labels
 from calibayes.model.estimator import GenerativeEstimator, recipe_of
-from calibayes.model.input import Reading, Rows, require_labels
 from calibayes.model.parameters import adopt, estimator, number, seed_of, unfitted_copy
 from calibayes.model.recipe import Recipe, shared_folds
 from calibayes.model.splits import held_out_masks

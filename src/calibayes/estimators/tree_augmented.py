@@ -33,7 +33,7 @@ from calibayes.families.tree_structures import LARGEST_TABLES, Edges, Search
 from calibayes.kernels.level_counts import offsets, weighted_counts
 from calibayes.model.attributes import fitted_of
 from calibayes.model.binding import ColumnBinding
-from calibayes.model.input import TrainingRows
+from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.model.recipe import Specification
 from calibayes.tables.summary import Sample, TableSummary

@@ -15,7 +15,7 @@ from calibayes.estimators.joint_kernel import JointKernelClassifier
 from calibayes.export import expressions as ex
 from calibayes.export.encoders import encode_columns, leaves, table_columns
 from calibayes.export.family_densities import log_densities, sums_of_entries
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.model.fitted import Fitted
 
 ADVICE = (

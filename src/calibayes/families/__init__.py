@@ -31,6 +31,7 @@ from calibayes.families.covariances import Diagonal, Full, Spherical, Tied, Tied
 from calibayes.families.density import ColumnDensity, Density
 from calibayes.families.events import Complement, Multinomial, Poisson
 from calibayes.families.gaussian import Gaussian, Inflated
+from calibayes.families.joint_model import ClassPrior, Product
 from calibayes.families.k_dependence import KDependence
 from calibayes.families.kernel_bandwidths import (
     FixedWidth,
@@ -42,7 +43,6 @@ from calibayes.families.kernel_bandwidths import (
 )
 from calibayes.families.kernel_density import KernelDensity, KernelPair
 from calibayes.families.mixture import Mixture
-from calibayes.families.model import ClassPrior, Product
 from calibayes.families.one_dependence import AveragedOneDependence
 from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart, WithinClasses
 from calibayes.families.tree import Tree, TreeCovariance

@@ -20,9 +20,9 @@ from calibayes.engines import is_distributed
 from calibayes.files import codec, container, registry, value_objects
 from calibayes.files.container import ModelFileError, document_text, read_document
 from calibayes.model.attributes import HOME, numpy_classes
-from calibayes.model.input import kept_row_count
+from calibayes.model.checked_rows import kept_row_count
 from calibayes.model.parameters import adopt
-from calibayes.model.remembered import PROCESS_ONLY
+from calibayes.model.training_rows import PROCESS_ONLY
 from calibayes.tables.dates import is_zone
 
 # -- Codecs of the values of pandas that can be levels of a column: intervals, dates, durations and periods

@@ -15,11 +15,11 @@ from calibayes.analysis import cell_scores, column_cells, prior_shift, privacy, 
 from calibayes.core.protocols import Layout
 from calibayes.encoders import by_column_type, dense, leaves, numbers, schema
 from calibayes.ensemble import fitted_ensemble, grown_trees, path_members
-from calibayes.estimators import joint_kernel, log_densities, tabular
+from calibayes.estimators import joint_kernel, log_kernel_densities, tabular
 from calibayes.families import class_centers, covariances, priors
 from calibayes.files.value_objects import OlderFields
 from calibayes.kernels import forests, joint_density, tree_growth
-from calibayes.model import fitted, remembered
+from calibayes.model import fitted, training_rows
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.delegates import EXTRAS
 from calibayes.tables import conversion, dates, kept_sums, origin, summary_sums, table
@@ -29,10 +29,10 @@ VALUES: Final[Mapping[str, type]] = {
     for cls in (
         # what is fitted
         *(fitted.Fitted, fitted_ensemble.FittedEnsemble, grown_trees.GrownTrees, ColumnBinding, Layout),
-        *(joint_kernel.JointDensity, log_densities.LogDensities, joint_density.KernelRows),
+        *(joint_kernel.JointDensity, log_kernel_densities.LogDensities, joint_density.KernelRows),
         *(joint_density.NormalScores, joint_density.ProductKernel, dependence.Dependence),
         *(path_members.CalibrationPath, path_members.KernelPath, path_members.ShrinkagePath),
-        *(table.TrainingTable, kept_sums.KeptSums, summary_sums.DistinctSums, remembered.HeldOut),
+        *(table.TrainingTable, kept_sums.KeptSums, summary_sums.DistinctSums, training_rows.HeldOut),
         *(receipts.ForgettingReceipt, privacy.Privacy, privacy.PrivacyAccount, prior_shift.PriorShift),
         *(column_cells.ColumnCells, column_cells.DriftReference, cell_scores.SurpriseReference),
         # tables and encoders
@@ -84,7 +84,7 @@ class EstimatorEntry:
 
 _NAMES = {
     "feature_names_in_": np.ndarray,
-    "held_out_": remembered.HeldOut,
+    "held_out_": training_rows.HeldOut,
     "drift_reference_": column_cells.DriftReference,
     "surprise_reference_": cell_scores.SurpriseReference,
     "adapted_priors_": np.ndarray,
@@ -98,7 +98,7 @@ _GENERATIVE = {"fitted_": fitted.Fitted, **_COLUMNS}
 _ENSEMBLE = {"fitted_": fitted_ensemble.FittedEnsemble, **_COLUMNS}
 _DENSITIES = {
     "classes_": np.ndarray,
-    "densities_": log_densities.LogDensities,
+    "densities_": log_kernel_densities.LogDensities,
     "feature_names_": list[str],
     **_COLUMNS,
 }

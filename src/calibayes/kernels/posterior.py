@@ -368,7 +368,7 @@ def native_fused_pass(
     if not native_supports(codes, first, "iu") or len(table) == 0:
         return NotImplemented
     counts, class_sums = np.empty(table.shape), np.empty(len(table))
-    sums = module.look(
+    sums = module.fused_pass(
         row_major(codes),
         as_float64(table),
         as_int64(first),

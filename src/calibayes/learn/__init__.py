@@ -22,7 +22,7 @@ Below the estimators, a model is trained on blocks of encoded rows:
 >>> from calibayes.engines import Serial
 >>> from calibayes.families import ClassPrior, Gaussian, Product
 >>> from calibayes.rules import RC
->>> from calibayes.tables.sources import ArraySource
+>>> from calibayes.tables.row_blocks import ArraySource
 >>> x, labels, classes = np.arange(12.0)[:, None], np.arange(12) // 5 % 2, ("a", "b")
 >>> source = ArraySource({"x": x}, labels, np.ones(12), np.zeros(12), rows_per_block=5)
 >>> layout = Layout(classes, ("x",), center=x.mean(axis=0))

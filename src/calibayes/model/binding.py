@@ -15,7 +15,7 @@ from calibayes.encoders.bins import Grid
 from calibayes.encoders.encoder import Encoder, ImputesTraining
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Clusters, Counts, Flags, Numbers
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.event_counts import columns_where
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.origin import FROM_ARRAY, Origin

@@ -19,14 +19,14 @@ FEATURES = {
     "drift": "analysis.column_cells",
     "forget": "analysis.forget",
     "held_out": "analysis.held_out",
-    "keep_summary": "analysis.kept_encoders",
+    "keep_summary": "analysis.keep_summary",
     "marginals": "analysis.marginals",
     "merging": "analysis.merging",
     "prior_shift": "analysis.prior_shift",
     "privacy": "analysis.private_training",
     "privacy_account": "analysis.privacy",
     "receipts": "analysis.receipts",
-    "streams": "streams.open",
+    "streams": "streams.stream_input",
     "surprise": "analysis.cell_scores",
 }
 """Name -> module of what options, fitted attributes and methods need."""

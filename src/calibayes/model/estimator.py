@@ -14,17 +14,13 @@ from calibayes.core.protocols import Array, Engine, Rule
 from calibayes.encoders.schema import Column, Schema
 from calibayes.engines import chosen_engine
 from calibayes.families import ClassPrior
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.posterior import log_normalize
 from calibayes.learn import Stop
 from calibayes.model import attributes, parameters, predict
 from calibayes.model.attributes import FittedAttribute, fitted_of
 from calibayes.model.binding import ColumnBinding
-from calibayes.model.classifier import Classifier
-from calibayes.model.decision import log_odds
-from calibayes.model.delegates import delegate, feature
-from calibayes.model.fitted import Fitted, fit, known_classes, log_change, update, with_priors
-from calibayes.model.input import (
+from calibayes.model.checked_rows import (
     Reading,
     Rows,
     TrainingRows,
@@ -32,6 +28,10 @@ from calibayes.model.input import (
     kept_rows_line,
     set_training_table,
 )
+from calibayes.model.classifier import Classifier
+from calibayes.model.decision import log_odds
+from calibayes.model.delegates import delegate, feature
+from calibayes.model.fitted import Fitted, fit, known_classes, log_change, update, with_priors
 from calibayes.model.parameters import adopt, copy_without, estimator, unfitted_copy
 from calibayes.model.recipe import (
     DEFAULT_OPTIONS,
@@ -40,8 +40,8 @@ from calibayes.model.recipe import (
     TrainingOptions,
     training_options,
 )
-from calibayes.model.remembered import OF_ROWS, keep_shifted
 from calibayes.model.table_inputs import labels_at, on_numpy, open_rows
+from calibayes.model.training_rows import OF_ROWS, keep_shifted
 from calibayes.model.verification import require_same_table, verified_conversion
 from calibayes.rules import rule_named
 from calibayes.tables.table import Table, TrainingTable

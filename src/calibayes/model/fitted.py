@@ -15,14 +15,14 @@ from calibayes.core.protocols import Array, Layout, ModelArrays, Rule, State
 from calibayes.core.verify import require, require_array, require_names, require_number
 from calibayes.encoders.schema import Schema
 from calibayes.families import ClassPrior, Product
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.dispatch import hosted, on_host
 from calibayes.kernels.posterior import best_temperature, log_normalize
 from calibayes.learn import LastState, Plan, Run, as_arrays, problem_of, train
 from calibayes.learn.train import accurate_sums, prepared, step_on_new_rows
 from calibayes.model.binding import ColumnBinding
+from calibayes.model.checked_rows import Rows, TrainingRows, read_classes
 from calibayes.model.delegates import EXTRAS, feature
-from calibayes.model.input import Rows, TrainingRows, read_classes
 from calibayes.model.recipe import Assembly, Recipe, assemble, layouts_of, recoded
 from calibayes.model.splits import evaluation_folds, hold_out
 from calibayes.model.verification import verify_classes

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from calibayes.core.protocols import Rule
 from calibayes.learn.run import Callback
 from calibayes.model.attributes import HOME
-from calibayes.model.remembered import PROCESS_ONLY
+from calibayes.model.training_rows import PROCESS_ONLY
 
 # -- Parameters of parameters, such as ``rule__lam`` of an estimator with ``rule=GDT()`` ---------------------
 #

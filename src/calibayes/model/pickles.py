@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from calibayes._version import __version__
 from calibayes.core.notices import warn
-from calibayes.model.remembered import PROCESS_ONLY
+from calibayes.model.training_rows import PROCESS_ONLY
 
 KEY = "_calibayes_version"
 """Entry of a pickled state that holds its `WritingVersion`; a loaded estimator has no such attribute."""

@@ -29,10 +29,10 @@ from calibayes.learn.run import Callback
 from calibayes.learn.train import Fold
 from calibayes.model import parameters, pickles
 from calibayes.model.binding import ColumnBinding, bind
+from calibayes.model.checked_rows import Reading, Rows, TrainingRows
 from calibayes.model.delegates import feature
-from calibayes.model.input import Reading, Rows, TrainingRows
 from calibayes.rules import ML
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 from calibayes.tables.summary import TableSummary
 
 

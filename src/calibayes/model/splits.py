@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv
 from calibayes.core.protocols import Array
 from calibayes.kernels.level_counts import places_in_class
 from calibayes.kernels.moments import count_of_one, weight_of_one, whole_counts
-from calibayes.model.input import Rows, TrainingRows
+from calibayes.model.checked_rows import Rows, TrainingRows
 from calibayes.model.parameters import WHOLE, whole_number
 from calibayes.tables.summary import MULTIPLIER, content_hashes, mixed, table_order_hashes
 

@@ -21,8 +21,7 @@ from calibayes.core.notices import is_collecting
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import computing
 from calibayes.kernels.dispatch import OnDevice, most_threads
-from calibayes.model.delegates import feature
-from calibayes.model.input import (
+from calibayes.model.checked_rows import (
     AS_GIVEN,
     Reading,
     Rows,
@@ -37,7 +36,8 @@ from calibayes.model.input import (
     read_weight,
     require_labels,
 )
-from calibayes.model.remembered import TRAINING, TrainingReference
+from calibayes.model.delegates import feature
+from calibayes.model.training_rows import TRAINING, TrainingReference
 from calibayes.tables.read import dask_kind, is_streamed, taken_out
 from calibayes.tables.table import Table
 

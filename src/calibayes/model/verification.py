@@ -16,7 +16,7 @@ from calibayes.core.verify import (
     require_number,
 )
 from calibayes.model.delegates import feature
-from calibayes.model.remembered import ADAPTED, DRIFT, HELD_OUT, INTERVAL, REPORT, SURPRISE, HeldOut
+from calibayes.model.training_rows import ADAPTED, DRIFT, HELD_OUT, INTERVAL, REPORT, SURPRISE, HeldOut
 from calibayes.tables.conversion import COLUMN_KINDS, ColumnConversion
 from calibayes.tables.table import TrainingTable, missing_mask
 

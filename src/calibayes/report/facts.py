@@ -21,7 +21,7 @@ from calibayes.core.notices import listed
 from calibayes.core.protocols import Array
 from calibayes.estimators.tabular import NaiveBayes
 from calibayes.model.decision import checked_costs
-from calibayes.model.remembered import HeldOut
+from calibayes.model.training_rows import HeldOut
 from calibayes.report import ranking_facts, reason_facts
 from calibayes.report.markup import count, counts, shortened
 from calibayes.report.python_code import GIVEN, NotExpressible, code_of

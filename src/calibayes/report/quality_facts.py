@@ -8,7 +8,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.model.decision import checked_costs, least_cost, most_probable
-from calibayes.model.remembered import HeldOut
+from calibayes.model.training_rows import HeldOut
 from calibayes.report.values import ProbabilityBin, QualityFacts, Threshold, Tradeoff
 
 BINS = 10

@@ -15,8 +15,8 @@ from calibayes.analysis.marginals import ColumnSum
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.model.decision import most_probable
-from calibayes.model.remembered import HeldOut
 from calibayes.model.splits import shuffled_folds
+from calibayes.model.training_rows import HeldOut
 from calibayes.report.markup import shortened
 from calibayes.report.table_facts import ReportRows
 from calibayes.report.values import (

@@ -15,7 +15,7 @@ from calibayes.core.protocols import Array
 from calibayes.datasets import find_file
 from calibayes.dependence import Dependence, TopFraction
 from calibayes.estimators.discriminant_analysis import LinearDiscriminantAnalysis
-from calibayes.estimators.log_density import LogDensityFeatures
+from calibayes.estimators.sparse_log_density import LogDensityFeatures
 from calibayes.reproduction.procedures import TableTask, fit_clone
 
 TEST_SEED = 10**6

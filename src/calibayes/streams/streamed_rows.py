@@ -17,7 +17,7 @@ from calibayes.core.notices import counted, warn
 from calibayes.core.protocols import Array, Engine, Source
 from calibayes.engines import is_distributed
 from calibayes.kernels.dispatch import code_type
-from calibayes.model.input import (
+from calibayes.model.checked_rows import (
     Reading,
     Rows,
     check_total_weight,
@@ -27,6 +27,7 @@ from calibayes.model.input import (
     read_weight,
     refuse_missing_labels,
 )
+from calibayes.streams.array_store import KeptArray, KeptArrays
 from calibayes.streams.chunks import (
     Chunk,
     ChunkSource,
@@ -37,10 +38,9 @@ from calibayes.streams.chunks import (
     concatenated,
     with_unread,
 )
-from calibayes.streams.kept_arrays import KeptArray, KeptArrays
 from calibayes.tables import summary_sums
 from calibayes.tables.read import memory_budget
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 from calibayes.tables.summary import SAMPLE_ROWS, Sample, in_sample
 from calibayes.tables.table import CodedColumn, Table, TrainingTable, missing_mask, training_table
 

@@ -15,7 +15,7 @@ from calibayes.ensemble import estimator as ensemble_estimator
 from calibayes.ensemble import standard_members, training
 from calibayes.ensemble import training as ensemble_fit
 from calibayes.kernels.tree_growth import forest_scores
-from calibayes.model.input import new_table
+from calibayes.model.checked_rows import new_table
 
 MEMBERS = ["tied", "kernel", "trees"]
 

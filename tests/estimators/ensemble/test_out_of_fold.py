@@ -13,7 +13,7 @@ import calibayes as cb
 from calibayes.analysis import held_out
 from calibayes.ensemble.training import out_of_fold_record
 from calibayes.kernels.posterior import held_out_scores
-from calibayes.model.input import Rows
+from calibayes.model.checked_rows import Rows
 from tests.estimators.ensemble.tables import frame
 
 MODELS = [("lda", cb.LinearDiscriminantAnalysis(rule="ml")), ("nb", cb.GaussianNB(rule="ml"))]

@@ -139,7 +139,7 @@ def test_no_parameters_are_computed_for_a_single_row(name, monkeypatch):
 def test_many_blocks_are_one(monkeypatch):
     X, y = np.repeat(NUMBERS, 40, axis=0), np.repeat(Y, 40)
     whole = record_of(GaussianNB(rule="ml"), X, y)[2]
-    monkeypatch.setattr("calibayes.tables.sources.BYTES_PER_BLOCK", 2**12)
+    monkeypatch.setattr("calibayes.tables.row_blocks.BYTES_PER_BLOCK", 2**12)
     parts = record_of(GaussianNB(rule="ml"), X, y)[2]
     np.testing.assert_allclose(parts.log_posterior, whole.log_posterior, rtol=1e-9, atol=1e-12)
 

@@ -16,7 +16,7 @@ from sklearn.base import clone
 import calibayes as cb
 from calibayes.analysis import private_training as private_sums
 from calibayes.analysis.privacy import delta_of, discrete_gaussian, rho_of
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.trust import Privacy, PrivacyAccount
 from tests.seeds import generator
 

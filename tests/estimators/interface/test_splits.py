@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from calibayes.model.input import Rows
+from calibayes.model.checked_rows import Rows
 from calibayes.model.splits import assign_folds, evaluation_folds
 from calibayes.tables.read import read_array, read_frame
 from calibayes.tables.summary import content_hashes

@@ -18,7 +18,7 @@ from pyarrow import csv, dataset, feather, parquet
 from sklearn.base import clone
 
 import calibayes as cb
-from calibayes.families.model import PRIOR
+from calibayes.families.joint_model import PRIOR
 from calibayes.streams import chunks, streamed_rows
 from calibayes.streams.streamed_rows import SampledRowsWarning
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibayes.model.input import distinct
+from calibayes.model.checked_rows import distinct
 
 
 @pytest.mark.parametrize(

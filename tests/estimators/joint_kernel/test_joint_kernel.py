@@ -13,7 +13,7 @@ from calibayes import JointKernelClassifier
 from calibayes.estimators.joint_kernel import PRIOR_ROWS
 from calibayes.kernels import joint_density
 from calibayes.kernels.joint_density import STEPS, KernelRows, relevance
-from calibayes.model.input import Rows
+from calibayes.model.checked_rows import Rows
 from calibayes.model.splits import unit_weight
 from calibayes.tables.read import read_array, read_frame
 

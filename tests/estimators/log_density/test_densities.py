@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from calibayes import LogDensityFeatures
-from calibayes.estimators.log_densities import LabeledNumbers as Labeled
-from calibayes.estimators.log_densities import learn_log_densities
+from calibayes.estimators.log_kernel_densities import LabeledNumbers as Labeled
+from calibayes.estimators.log_kernel_densities import learn_log_densities
 from calibayes.kernels.grids import plug_in_bandwidths
 from calibayes.kernels.joint_density import ProductKernel, learn_normal_scores
 

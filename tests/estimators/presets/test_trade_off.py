@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calibayes as cb
-from calibayes.model.input import Rows
+from calibayes.model.checked_rows import Rows
 from calibayes.model.parameters import seed_of
 from calibayes.model.splits import held_out_masks
 from calibayes.tables.read import read_array

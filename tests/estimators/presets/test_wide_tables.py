@@ -13,7 +13,7 @@ from calibayes import TrainingOptions
 from calibayes.encoders import Levels
 from calibayes.estimators import tree_augmented
 from calibayes.families import tree_structures
-from calibayes.model.input import Rows
+from calibayes.model.checked_rows import Rows
 from calibayes.tables.read import read_frame
 
 NAIVE = [cb.NaiveBayes, cb.KernelNB, cb.GaussianNB]

@@ -16,7 +16,7 @@ from calibayes.datasets import load_penguins
 from calibayes.kernels import forests
 from calibayes.kernels.dispatch import numpy_only
 from calibayes.kernels.tree_growth import forest_scores
-from calibayes.model.input import new_table
+from calibayes.model.checked_rows import new_table
 from tests.estimators.trees.data import interaction, rising
 
 ABILITIES = ("sample", "score_samples", "fill", "outlier_threshold")

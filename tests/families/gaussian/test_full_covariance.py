@@ -14,7 +14,7 @@ from calibayes.families import Diagonal, Full, Gaussian, Product, Spherical, Tie
 from calibayes.kernels import gaussian_density, moments
 from calibayes.kernels.posterior import NEGLIGIBLE, without_negligible
 from calibayes.rules import RC
-from calibayes.tables.sources import BLOCK_MULTIPLE, BYTES_PER_BLOCK, ArraySource
+from calibayes.tables.row_blocks import BLOCK_MULTIPLE, BYTES_PER_BLOCK, ArraySource
 
 
 def rows(n, d, seed=0):

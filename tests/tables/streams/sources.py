@@ -15,7 +15,7 @@ from pyarrow import feather, ipc
 
 from calibayes.streams import chunks as chunk_module
 from calibayes.streams.chunks import as_types, column_types
-from calibayes.streams.open import open_stream
+from calibayes.streams.stream_input import open_stream
 from calibayes.tables.table import distinct_values, is_missing
 
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from calibayes.streams import csv_blocks
-from calibayes.streams.open import open_stream
+from calibayes.streams.stream_input import open_stream
 from calibayes.streams.text_input import read_whole
 from tests.tables.streams.sources import chunks_of, small_chunks, whole_table
 

@@ -11,7 +11,7 @@ from pyarrow import fs, ipc
 
 from calibayes.streams import arrow as arrow_readers
 from calibayes.streams import table_files as parquet_files
-from calibayes.streams.open import open_stream
+from calibayes.streams.stream_input import open_stream
 from tests.tables.streams.sources import (
     arrow_file,
     chunks_of,

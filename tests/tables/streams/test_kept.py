@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from calibayes.streams import kept_arrays as kept_module
-from calibayes.streams.kept_arrays import KeptArrays
+from calibayes.streams import array_store as kept_module
+from calibayes.streams.array_store import KeptArrays
 from calibayes.tables.read import memory_budget
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 
 
 @pytest.fixture(params=[0, 10**6], ids=["file", "memory"])
@@ -166,7 +166,7 @@ def test_a_short_write_goes_on(tmp_path, monkeypatch):
 
 def test_nothing_is_left_after_a_kill(tmp_path):
     script = (
-        "import sys, time, numpy as np\nfrom calibayes.streams.kept_arrays import KeptArrays\n"
+        "import sys, time, numpy as np\nfrom calibayes.streams.array_store import KeptArrays\n"
         "kept = KeptArrays(0, sys.argv[1])\nkept.allocate((1000,), np.uint8)[:] = np.ones(1000)\n"
         "print('written', flush=True)\ntime.sleep(60)\n"
     )

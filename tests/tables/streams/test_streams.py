@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from calibayes.streams import table_files as ipc_files
-from calibayes.streams.open import open_stream
+from calibayes.streams.stream_input import open_stream
 from calibayes.tables.read import is_streamed, read_frame
 from calibayes.testing import tables
 from tests.tables.streams.sources import (

@@ -19,7 +19,7 @@ from calibayes.streams.chunks import Chunk
 from calibayes.streams.streamed_rows import Encoding, SelectedChunks, SelectedRows, compact
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.read import array_names, dask_kind, read_array, read_frame, refuse_duplicate_names
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 from calibayes.tables.table import Table
 
 

@@ -21,7 +21,7 @@ from calibayes.backends.dask.engine import Dask
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import computing
 from calibayes.model.table_inputs import OfTable
-from calibayes.streams.open import StreamInput
+from calibayes.streams.stream_input import StreamInput
 from calibayes.tables.read import dask_kind, refuse_lazy
 
 FLAT = ("predict", "score_samples")

@@ -19,8 +19,8 @@ from calibayes.backends.device.array import DeviceArray, Placement, is_on_device
 from calibayes.backends.device.engine import DeviceEngine
 from calibayes.core.protocols import Array, Engine
 from calibayes.model.attributes import HOME
+from calibayes.model.checked_rows import AS_GIVEN, Reading, Rows, new_table, refuse_on_device
 from calibayes.model.estimator import holding
-from calibayes.model.input import AS_GIVEN, Reading, Rows, new_table, refuse_on_device
 from calibayes.model.table_inputs import InMemory, OfTable, TableInput
 from calibayes.tables.read import is_streamed, taken_out
 from calibayes.tables.table import Table

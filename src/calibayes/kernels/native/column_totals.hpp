@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ordered.hpp"
+#include "distinct_numbers.hpp"
 
 namespace calibayes {
 

@@ -2,7 +2,7 @@
 // read once.
 #pragma once
 
-#include "pack.hpp"
+#include "vector_row.hpp"
 
 namespace calibayes {
 namespace CALIBAYES_LEVEL {

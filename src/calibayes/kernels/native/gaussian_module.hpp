@@ -2,7 +2,7 @@
 #pragma once
 
 #include "checks.hpp"
-#include "numbers.hpp"
+#include "number_loops.hpp"
 
 namespace calibayes {
 namespace gaussians {

@@ -1,15 +1,15 @@
 // All kernels for one instruction set, CALIBAYES_LEVEL. This file is compiled once for each. It must not instantiate
 // standard library functions: the linker would share them, compiled for this instruction set, with the others.
-#include "binned.hpp"
-#include "categorical.hpp"
+#include "grids.hpp"
+#include "level_tables.hpp"
 #include "gaussian.hpp"
 #include "left_out.hpp"
-#include "nearby.hpp"
-#include "partitions.hpp"
+#include "kernel_sums.hpp"
+#include "node_sums.hpp"
 #include "posterior.hpp"
 #include "sparse.hpp"
-#include "survey.hpp"
-#include "tally.hpp"
+#include "column_sweeps.hpp"
+#include "level_comparison.hpp"
 
 #define CALIBAYES_NAME_(level) #level
 #define CALIBAYES_NAME(level) CALIBAYES_NAME_(level)

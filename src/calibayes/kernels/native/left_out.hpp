@@ -1,7 +1,7 @@
 // Independent columns of numbers: the variances of a row's class without the row, as shares of given ones.
 #pragma once
 
-#include "pack.hpp"
+#include "vector_row.hpp"
 
 namespace calibayes {
 namespace CALIBAYES_LEVEL {

@@ -6,8 +6,8 @@
 
 #include "checks.hpp"
 #include "gaussian_module.hpp"
-#include "looking.hpp"
-#include "numbers.hpp"
+#include "fused_pass.hpp"
+#include "number_loops.hpp"
 #include "summary_module.hpp"
 #include "tree_module.hpp"
 
@@ -85,7 +85,7 @@ static nb::tuple assess(In<double, 2> log_joint, In<Int, 1> labels, In<double, 1
     return nb::make_tuple(found.objective, as_tuple(found.train), as_tuple(found.held_out));
 }
 
-static std::optional<nb::tuple> look(Table codes, In<double, 2> table, In<Int, 1> first, In<double, 1> log_prior,
+static std::optional<nb::tuple> fused_pass(Table codes, In<double, 2> table, In<Int, 1> first, In<double, 1> log_prior,
                                      In<Int, 1> labels, In<double, 1> weight, In<double, 1> held_out,
                                      double generative, double decided, Out<double, 2> counts,
                                      Out<double, 1> classes) {
@@ -103,9 +103,9 @@ static std::optional<nb::tuple> look(Table codes, In<double, 2> table, In<Int, 1
     bool done;
     {
         nb::gil_scoped_release free;
-        const calibayes::Looked at{rows,          table.data(),  log_prior.data(), k,          first.data(), cells,
+        const calibayes::FusedInput at{rows,          table.data(),  log_prior.data(), k,          first.data(), cells,
                         labels.data(), weight.data(), held_out.data(),  generative, decided};
-        done = calibayes::look(levels, at, counts.data(), classes.data(), found);
+        done = calibayes::fused_pass(levels, at, counts.data(), classes.data(), found);
     }
     if (!done) return std::nullopt;
     return nb::make_tuple(found.objective, as_tuple(found.train), as_tuple(found.held_out));
@@ -287,7 +287,7 @@ NB_MODULE(_native, m) {
     m.def("assess", assess, nb::arg("log_joint").noconvert(), nb::arg("labels").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("held_out").noconvert(), nb::arg("generative"),
           nb::arg("decided"), nb::arg("weights").noconvert().none());
-    m.def("look", look, nb::arg("codes").noconvert(), nb::arg("table").noconvert(), nb::arg("first").noconvert(),
+    m.def("fused_pass", fused_pass, nb::arg("codes").noconvert(), nb::arg("table").noconvert(), nb::arg("first").noconvert(),
           nb::arg("log_prior").noconvert(), nb::arg("labels").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("held_out").noconvert(), nb::arg("generative"), nb::arg("decided"), nb::arg("counts").noconvert(),
           nb::arg("classes").noconvert());

@@ -2,7 +2,7 @@
 // contiguous. A column number outside the table is skipped.
 #pragma once
 
-#include "pack.hpp"
+#include "vector_row.hpp"
 
 namespace calibayes {
 namespace CALIBAYES_LEVEL {

@@ -1,9 +1,9 @@
 // Python interface of the kernels of trees, and of the bins that they split.
 #pragma once
 
-#include "binning.hpp"
+#include "cut_points.hpp"
 #include "checks.hpp"
-#include "growing.hpp"
+#include "tree_growth.hpp"
 
 namespace calibayes {
 namespace trees {

@@ -10,8 +10,8 @@ from sklearn.model_selection import KFold
 
 import calibayes as cb
 from calibayes.analysis import held_out
-from calibayes.model import remembered
-from calibayes.model.remembered import HELD_OUT, TRAINING
+from calibayes.model import training_rows
+from calibayes.model.training_rows import HELD_OUT, TRAINING
 
 MODELS = {
     "calibrated": cb.NaiveBayes(),
@@ -134,7 +134,7 @@ def test_members_of_an_ensemble_remember_nothing():
 
 def test_many_rows_are_held_out_in_one_part(monkeypatch):
     monkeypatch.setattr(held_out, "MANY_ROWS", 60)
-    monkeypatch.setattr(remembered, "HELD_OUT_ROWS", 12)
+    monkeypatch.setattr(training_rows, "HELD_OUT_ROWS", 12)
     record = fitted("calibrated").held_out_
     assert len(record.rows) == 12
     assert record.how == "12 of 90 rows held out"

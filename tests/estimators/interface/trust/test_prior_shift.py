@@ -23,7 +23,7 @@ from calibayes.analysis.prior_shift_tests import (
     no_shift_p_value,
     resampled_changes,
 )
-from calibayes.model.remembered import HeldOut
+from calibayes.model.training_rows import HeldOut
 from calibayes.trust import ClassConditionalShiftWarning, PriorShift
 
 MODELS = {

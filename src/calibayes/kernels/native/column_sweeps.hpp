@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "pack.hpp"
+#include "vector_row.hpp"
 
 namespace calibayes {
 namespace CALIBAYES_LEVEL {

@@ -4,7 +4,7 @@
 // order. A pass over the rows adds up as few columns as fit into the L1 cache.
 #pragma once
 
-#include "pack.hpp"
+#include "vector_row.hpp"
 
 namespace calibayes {
 namespace CALIBAYES_LEVEL {

@@ -12,8 +12,8 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays, Rule
 from calibayes.core.verify import require, require_instance, require_names
 from calibayes.model.binding import ColumnBinding
+from calibayes.model.checked_rows import Rows, TrainingRows
 from calibayes.model.fitted import Fitted, counted_families
-from calibayes.model.input import Rows, TrainingRows
 from calibayes.model.recipe import Assembly, Recipe, layouts_of
 from calibayes.tables.kept_sums import KeptSummary, KeptSums, kept_sums, values_table
 from calibayes.tables.table import Table

@@ -19,7 +19,7 @@ from calibayes.core.notices import ProgressReporter, counted
 from calibayes.core.protocols import AnyArray, Array, Engine
 from calibayes.engines import engine_for, is_distributed
 from calibayes.kernels.dispatch import most_threads
-from calibayes.model.input import AS_GIVEN, Reading, convert, read_weight, require_labels, set_names
+from calibayes.model.checked_rows import AS_GIVEN, Reading, convert, read_weight, require_labels, set_names
 from calibayes.model.table_inputs import InMemory, OfTable, TableInput
 from calibayes.streams import arrow, table_files
 from calibayes.streams.chunks import Chunk, ChunkSource, RowStream, chunk_rows, read_ahead

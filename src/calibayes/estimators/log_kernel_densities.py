@@ -41,7 +41,7 @@ from calibayes.kernels.cut_points import standard_deviation
 from calibayes.kernels.grids import REFERENCE, plug_in_bandwidths
 from calibayes.kernels.joint_density import NormalScores, ProductKernel, learn_normal_scores
 from calibayes.model import parameters, pickles
-from calibayes.model.input import Rows, convert, read_table, read_weight
+from calibayes.model.checked_rows import Rows, convert, read_table, read_weight
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.model.table_inputs import TableInput, open_rows
 from calibayes.model.verification import (

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array, Engine
 from calibayes.dependence import BestFraction
 from calibayes.estimators.linear_model import LogDensityClassifier
-from calibayes.estimators.log_densities import (
+from calibayes.estimators.log_kernel_densities import (
     WithPairs,
     labeled_numbers,
     new_features,

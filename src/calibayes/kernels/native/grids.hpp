@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "pack.hpp"
+#include "vector_row.hpp"
 
 namespace calibayes {
 namespace CALIBAYES_LEVEL {

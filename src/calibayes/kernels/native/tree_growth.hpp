@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "splitting.hpp"
+#include "tree_splits.hpp"
 
 namespace calibayes {
 

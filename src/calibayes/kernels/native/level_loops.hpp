@@ -4,7 +4,7 @@
 #include <new>
 #include <vector>
 
-#include "grouping.hpp"
+#include "level_groups.hpp"
 
 namespace calibayes {
 

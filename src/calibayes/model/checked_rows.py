@@ -21,7 +21,7 @@ from calibayes.tables.conversion import IDENTIFIER, ColumnConversion, learn_conv
 from calibayes.tables.memory_summary import MemorySummary, summary_of
 from calibayes.tables.origin import FromFrame
 from calibayes.tables.read import array_names, is_streamed, object_array, read_array, read_frame, refuse_lazy
-from calibayes.tables.sources import ArraySource
+from calibayes.tables.row_blocks import ArraySource
 from calibayes.tables.summary import TableSummary, sample_of
 from calibayes.tables.table import Table, TrainingTable, missing_mask, training_table
 

@@ -2,7 +2,7 @@
 // added up.
 #pragma once
 
-#include "pack.hpp"
+#include "vector_row.hpp"
 
 namespace calibayes {
 namespace CALIBAYES_LEVEL {

@@ -2,12 +2,12 @@
 // the cache.
 #pragma once
 
-#include "counting.hpp"
+#include "level_loops.hpp"
 
 namespace calibayes {
 
 // Arguments of the fused pass: rows, table, labels and weights.
-struct Looked {
+struct FusedInput {
     const Codes& codes;
     const double* table;      // (k, cells)
     const double* log_prior;  // (k,)
@@ -41,7 +41,7 @@ Int moved_up(const double* weights, Int n, Int k, Int pad, Int groups, Int line,
 // The pass with a given grouping of at most SPAN groups; false, with invalid results, if a code is no level and the
 // grouping has no digit for it.
 template <class N>
-bool look_by(const Grouping& grouping, const Looked& at, double* counts, double* classes, Assessment& found) {
+bool fused_pass_by(const Grouping& grouping, const FusedInput& at, double* counts, double* classes, Assessment& found) {
     const Kernels& kernels = chosen();
     const Int k = at.k, pad = padded(k);
     const auto held = grouping.with<N>(pad);
@@ -90,11 +90,11 @@ bool look_by(const Grouping& grouping, const Looked& at, double* counts, double*
 
 // Sums of the class weights per cell (k, cells) and per class (k,), and the scores; false if there are too many classes
 // or groups of columns for a fused pass.
-inline bool look(const std::vector<std::uint32_t>& levels, const Looked& at, double* counts, double* classes,
+inline bool fused_pass(const std::vector<std::uint32_t>& levels, const FusedInput& at, double* counts, double* classes,
                  Assessment& found) {
     if (at.k > WIDEST) return false;
     const auto by = [&](const Grouping& grouping) {
-        return (grouping.in_bytes() ? look_by<std::uint8_t> : look_by<std::uint32_t>)(grouping, at, counts, classes,
+        return (grouping.in_bytes() ? fused_pass_by<std::uint8_t> : fused_pass_by<std::uint32_t>)(grouping, at, counts, classes,
                                                                                       found);
     };
     const Grouping plain(levels, at.codes.n);

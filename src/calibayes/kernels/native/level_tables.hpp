@@ -1,7 +1,7 @@
 // Columns of levels: cells of each row in a packed table, sums of table entries, and sums of weights per cell.
 #pragma once
 
-#include "pack.hpp"
+#include "vector_row.hpp"
 
 namespace calibayes {
 namespace CALIBAYES_LEVEL {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "counting.hpp"
+#include "level_loops.hpp"
 
 namespace calibayes {
 
