@@ -31,10 +31,10 @@ def class_information(count: Array) -> float:
     return float(gain / total) if total > 0 else 0.0
 
 
-def relevance_order(column_counts: Sequence[Array]) -> tuple[int, ...]:
-    """The columns by decreasing mutual information with the class; of equal ones, earlier columns first."""
+def relevance_order(column_counts: Sequence[Array], keys: Array) -> tuple[int, ...]:
+    """The columns by decreasing mutual information with the class; of equal ones, those of smaller keys first."""
     information = np.array([class_information(np.maximum(count, 0.0)) for count in column_counts])
-    return tuple(np.argsort(-_compared(information), kind="stable").tolist())
+    return tuple(tree_structures.descending(information, keys).tolist())
 
 
 def ordered_parents(
@@ -91,14 +91,8 @@ def _allowed_gains(dependence: PairInformation, edges: tree_structures.Edges) ->
 
 def _best(gains: Array) -> int:
     """Position of the largest gain, the first of equal ones; -1 if none is finite."""
-    if not np.isfinite(gains).any():
-        return -1
-    return int(np.argmax(_compared(gains)))
-
-
-def _compared(gains: Array) -> Array:
-    """Gains relative to the largest, rounded so that the order of summation does not matter."""
-    return np.round(gains / (gains.max(initial=0.0) or 1.0), tree_structures.COMPARED_DIGITS)
+    finite = np.flatnonzero(np.isfinite(gains))
+    return int(finite[np.argmin(tree_structures.tied_places(gains[finite]))]) if len(finite) else -1
 
 
 # -- Counts of all columns, pairs and triples of columns: the sums from which parents of columns are learned
@@ -280,13 +274,12 @@ class KDependence(network_tables.ConditionalProbabilities, TripleCounts):
         return 1 + self.max_parents
 
     def with_structure(self, structure_statistics: Arrays) -> Self:
-        order = relevance_order(self.column_counts(structure_statistics))
-
         def further(column: int, first: int, others: Sequence[int]) -> PairInformation:
             tables = [self.count_of(structure_statistics, (first, other, column)) for other in others]
             return conditional_information(tables)
 
         candidates = self.candidates(structure_statistics)
+        order = relevance_order(self.column_counts(structure_statistics), candidates.keys)
         parents = ordered_parents(order, candidates, self.edges, further if self.counts_triples else None)
         return replace(self, parents=parents)
 

@@ -215,7 +215,9 @@ class TreeCovariance(Full):
         squared_correlation = np.where(product > 0, squares / np.where(product > 0, product, 1.0), 0.0)
         gain = -0.5 * count * np.log(np.maximum(1.0 - squared_correlation, LEAST_UNEXPLAINED))
         information = PairInformation(gain, np.broadcast_to(count, gain.shape), np.ones(gain.shape))
-        candidates = tree_structures.Candidates(mean.shape[1], left, right, information)
+        no_hashes = np.zeros(mean.shape[1], dtype=np.uint64)
+        keys = tree_structures.told_apart(no_hashes, left, right, gain.sum(axis=0))
+        candidates = tree_structures.Candidates(mean.shape[1], left, right, information, keys)
         return replace(self, parents=self.search.parents(candidates))
 
     def verify_size(self, k: int, d: int) -> None:

@@ -3,7 +3,8 @@
 A tree is given by the parent of each column, -1 for a root. Chow and Liu (1968): the tree of maximum likelihood is the
 spanning tree of maximal mutual information; with the information of all classes added up it is the tree-augmented naive
 Bayes classifier (TAN) of Friedman, Geiger and Goldszmidt (1997). Edges without information are left out. The root of
-each tree is its first column; of edges with equal information, those of earlier columns are preferred.
+each tree is the column with the most information in all. Of equal gains, those come first whose columns have the smaller
+hash of their content, whatever the order of the columns is.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ from calibayes.core.verify import require, require_arrays, require_length
 from calibayes.families.counts import PseudoCounts
 from calibayes.kernels import level_counts, level_pairs
 from calibayes.kernels.level_pairs import PairInformation
+from calibayes.tables.summary import mixed
 
 Parents: TypeAlias = tuple[int, ...]
 """The parent of each column, -1 for a root."""
 LEAST_INFORMATION = 1e-9
 """Mutual information in nats below which an edge is rounding error."""
-COMPARED_DIGITS = 10
-"""Digits to which gains are compared, so that a tree does not depend on the order of summation."""
+SAME_GAIN = 1e-10
+"""Gains that differ by less, as a share of the largest, are equal: a tree must not depend on the order of summation."""
+ROUNDS = 2
+"""How often columns are told apart by the columns that they share information with."""
 LARGEST_TABLES = 2**27
 """Most cells in the tables of all pairs and classes: one gigabyte."""
 
@@ -43,6 +47,8 @@ class Candidates(NamedTuple):
     right: Array
     dependence: PairInformation
     """Information of each pair in each class, (k, pairs)."""
+    keys: Array
+    """A hash of the content of each column, (d,)."""
 
     def pooled(self) -> PairInformation:
         """Sums over the classes, (pairs,): the conditional mutual information given the class."""
@@ -99,7 +105,9 @@ class PairCounts(PseudoCounts):
         """The counted pairs of columns and the mutual information of each."""
         counted = self.pairs
         information = level_pairs.pair_information(structure_statistics["pair"], counted, self.layout.levels)
-        return Candidates(len(self.layout.columns), counted.left, counted.right, information)
+        hashes = content_keys(self.column_counts(structure_statistics))
+        keys = told_apart(hashes, counted.left, counted.right, information.gain.sum(axis=0))
+        return Candidates(len(self.layout.columns), counted.left, counted.right, information, keys)
 
     def column_counts(self, structure_statistics: Arrays) -> list[Array]:
         """The counts of each column, (k, levels)."""
@@ -122,6 +130,52 @@ class PairCounts(PseudoCounts):
                 moved = level_counts.recode_table(table, (codes[i], codes[j]), (levels[i], levels[j]))
                 recoded[:, new.first[number] : new.first[number + 1]] = moved.reshape(len(recoded), -1)
         return {"single": level_counts.recode_counts(single, codes, levels), "pair": recoded}
+
+
+# -- Equal gains: the order of the columns must not decide ----------------------------------------------------
+
+
+def tied_places(gains: Array) -> Array:
+    """The place of each gain in descending order, (n,); equal gains share one."""
+    order = np.argsort(-gains, kind="stable")
+    descents = -np.diff(gains[order])
+    places = np.zeros(len(gains), dtype=np.int64)
+    places[order[1:]] = np.cumsum(descents > SAME_GAIN * gains.max(initial=0.0))
+    return places
+
+
+def descending(gains: Array, keys: Array) -> Array:
+    """Positions of the gains, the largest first; of equal ones that of the smallest key."""
+    return np.lexsort([keys, tied_places(gains)])
+
+
+def content_keys(column_counts: Sequence[Array]) -> Array:
+    """A hash of the counts (k, levels) of each column, (d,), that does not depend on the order of the classes."""
+    by_class = np.stack([_row_hashes(count) for count in column_counts])
+    class_keys = mixed(by_class.sum(axis=0))
+    return np.asarray(mixed(by_class ^ class_keys).sum(axis=1))
+
+
+def _row_hashes(count: Array) -> Array:
+    """A hash of each row of counts, (k,). In 32 bits they are equal whatever the order of summation was."""
+    shares = np.ldexp(count, -np.frexp(count.max(initial=0.0))[1])  # below 1, so that none is too large for 32 bits
+    words = (shares.astype(np.float32) + np.float32(0.0)).view(np.uint32).astype(np.uint64)
+    places = np.arange(1, count.shape[1] + 1, dtype=np.uint64)
+    return np.asarray(mixed(mixed(words) ^ mixed(places)).sum(axis=1))
+
+
+def told_apart(keys: Array, left: Array, right: Array, gain: Array) -> Array:
+    """Keys of columns (d,) that differ, too, where only the gains of their pairs with other columns differ."""
+    places = mixed(tied_places(gain).astype(np.uint64) + np.uint64(1))
+    for _ in range(ROUNDS):
+        sums = np.zeros_like(keys)
+        for column, other in ((left, right), (right, left)):
+            np.add.at(sums, column, mixed(keys[other] ^ places))
+        keys = mixed(keys + sums)
+    return keys
+
+
+# -- Which pairs may become edges -----------------------------------------------------------------------------
 
 
 class Edges(Protocol):
@@ -176,7 +230,7 @@ class InformativeEdges:
 
 @dataclass(frozen=True)
 class SignificantEdges:
-    """Allow pairs for which a G-test rejects independence, with Bonferroni correction over all pairs.
+    """Allow pairs for which a G-test rejects independence, with Bonferroni correction over all pairs of columns that vary.
 
     Parameters
     ----------
@@ -199,7 +253,7 @@ class SignificantEdges:
     def allowed(self, dependence: PairInformation) -> Array:
         testable = dependence.freedom > 0
         p_value = chdtrc(np.where(testable, dependence.freedom, 1.0), 2.0 * dependence.gain)
-        return np.asarray(testable & (p_value * len(p_value) <= self.level))
+        return np.asarray(testable & (p_value * testable.sum(axis=-1, keepdims=True) <= self.level))
 
 
 class Search(Protocol):
@@ -260,8 +314,8 @@ def spanning_forest(candidates: Candidates, dependence: PairInformation, edges: 
     """The forest of maximal total gain over the allowed pairs."""
     gain, weight = dependence.gain, dependence.weight
     allowed = np.flatnonzero(edges.allowed(dependence) & (gain > LEAST_INFORMATION * weight))
-    largest = gain[allowed].max(initial=0.0)
-    order = allowed[np.argsort(-np.round(gain[allowed] / (largest or 1.0), COMPARED_DIGITS), kind="stable")]
+    edge_keys = mixed(candidates.keys[candidates.left]) + mixed(candidates.keys[candidates.right])
+    order = allowed[descending(gain[allowed], edge_keys[allowed])]
     # Ranks instead of gains: all differ, and none is 0, which a sparse graph takes for no edge.
     ranks = np.arange(1.0, len(order) + 1)
     shape = (candidates.d, candidates.d)
@@ -269,26 +323,20 @@ def spanning_forest(candidates: Candidates, dependence: PairInformation, edges: 
     ends = candidates.left[order].astype(np.int32), candidates.right[order].astype(np.int32)
     graph = sparse.coo_array((ranks, ends), shape=shape)
     forest = csgraph.minimum_spanning_tree(graph.tocsr())
-    return _rooted(forest, _total_gains(candidates, gain))
-
-
-def _total_gains(candidates: Candidates, gain: Array) -> Array:
-    """The sum of the gains of all pairs of each column, (d,), rounded so that the order of columns does not matter."""
     ends = (candidates.left, candidates.right)
     total = np.sum([np.bincount(end, gain, minlength=candidates.d) for end in ends], axis=0)
-    return np.round(total / (total.max() or 1.0), COMPARED_DIGITS)
+    return _rooted(forest, descending(total, candidates.keys))
 
 
-def _rooted(forest: AnyArray, gains: Array) -> Parents:
-    """The parent of each column when the root of every tree is the column of the largest total gain."""
-    d = len(gains)
-    parents = np.full(d, -1)
-    reached = np.zeros(d, dtype=bool)
-    for column in np.argsort(-gains, kind="stable"):
+def _rooted(forest: AnyArray, order: Array) -> Parents:
+    """The parent of each column when the root of every tree is its first column in an order."""
+    parents = np.full(len(order), -1)
+    reached = np.zeros(len(order), dtype=bool)
+    for column in order:
         if not reached[column]:
-            order, before = csgraph.breadth_first_order(forest, column, directed=False)
-            reached[order] = True
-            parents[order[1:]] = before[order[1:]]
+            found, before = csgraph.breadth_first_order(forest, column, directed=False)
+            reached[found] = True
+            parents[found[1:]] = before[found[1:]]
     return tuple(int(parent) for parent in parents)
 
 
