@@ -11,9 +11,7 @@ from scipy.special import log_softmax, softmax
 import calibayes as cb
 from calibayes import BayesClassifier
 from calibayes.ensemble import bayes as ensemble_bayes
-from calibayes.ensemble import estimator as ensemble_estimator
 from calibayes.ensemble import standard_members, training
-from calibayes.ensemble import training as ensemble_fit
 from calibayes.kernels.tree_growth import forest_scores
 from calibayes.model.checked_rows import new_table
 
@@ -76,7 +74,7 @@ def test_unknown_members_are_named_with_the_trees():
 
 def test_members_learn_from_some_rows_and_trees_from_all(monkeypatch):
     X, y = parity(900)
-    for module in (ensemble_fit, ensemble_estimator, ensemble_bayes):
+    for module in (training, ensemble_bayes):
         monkeypatch.setattr(module, "MEMBER_ROWS", 300)
     model = BayesClassifier(families=MEMBERS).fit(X, y)
     assert 300 <= model.density_.data_statistics_["class_prior"]["count"].sum() <= 310
@@ -84,7 +82,7 @@ def test_members_learn_from_some_rows_and_trees_from_all(monkeypatch):
     assert sum(float(mass.sum()) for mass in first_trees(model)) == pytest.approx(
         900 * 4
     )  # of 5 forests, 4/5 each
-    monkeypatch.setattr(ensemble_fit, "ONE_FOREST", 900)
+    monkeypatch.setattr(training, "ONE_FOREST", 900)
     single = BayesClassifier(families=MEMBERS).fit(X, y)
     assert len(single.trees_.forests) == 1
     assert 590 <= float(first_trees(single)[0].sum()) <= 600  # the members' rows are held out
@@ -93,9 +91,9 @@ def test_members_learn_from_some_rows_and_trees_from_all(monkeypatch):
 
 
 def test_a_single_forest_learns_from_rows_of_every_class(monkeypatch):
-    for module in (ensemble_fit, ensemble_estimator, ensemble_bayes):
+    for module in (training, ensemble_bayes):
         monkeypatch.setattr(module, "MEMBER_ROWS", 300)
-    monkeypatch.setattr(ensemble_fit, "ONE_FOREST", 6000)
+    monkeypatch.setattr(training, "ONE_FOREST", 6000)
     model = BayesClassifier(families=MEMBERS).fit(*with_rare_class(6000, 10))
     assert len(model.trees_.forests) == 1
     Z, z = with_rare_class(500, 250, seed=1)
@@ -113,7 +111,7 @@ def with_rare_class(n, rare, seed=0):
 
 def test_members_that_learn_from_all_rows_are_left_out_if_these_are_too_many(monkeypatch):
     X, y = parity(900)
-    for module in (ensemble_fit, ensemble_estimator, ensemble_bayes):
+    for module in (training, ensemble_bayes):
         monkeypatch.setattr(module, "MEMBER_ROWS", 300)
     monkeypatch.setattr(standard_members, "MOST_PAIRS", 500 * X.shape[1] ** 2)
     some = BayesClassifier(families=["kernel", "tree", "trees"]).fit(X, y)
@@ -123,10 +121,22 @@ def test_members_that_learn_from_all_rows_are_left_out_if_these_are_too_many(mon
     assert every.tried_rows_ == 900
 
 
+def weigh_trees(monkeypatch, share):
+    """Let the weight of the trees beside the members be chosen as if held-out rows gave them this share."""
+    weight_of_trees = training._weight
+
+    def chosen(*given):
+        with monkeypatch.context() as inside:
+            inside.setattr(training, "mixture_weights", lambda *_: np.array([1 - share, share]))
+            return weight_of_trees(*given)
+
+    monkeypatch.setattr(training, "_weight", chosen)
+
+
 def test_members_learn_from_all_rows_if_trees_are_left_out(monkeypatch):
-    for module in (ensemble_fit, ensemble_estimator, ensemble_bayes):
+    for module in (training, ensemble_bayes):
         monkeypatch.setattr(module, "MEMBER_ROWS", 300)
-    monkeypatch.setattr(training, "mixture_weights", lambda *given: np.array([0.9, 0.1]))
+    weigh_trees(monkeypatch, 0.1)
     X, y = parity(900)
     y = (X["a"] + X["b"] > 0).astype(int)
     model = BayesClassifier(families=MEMBERS).fit(X, y)
@@ -195,7 +205,7 @@ def test_trees_without_a_gain_are_left_out():
 
 @pytest.mark.parametrize(("of_trees", "weight"), [(0.1, 0.0), (0.4, 0.4), (0.6, 1.0)])
 def test_the_weight_of_the_trees(monkeypatch, of_trees, weight):
-    monkeypatch.setattr(training, "mixture_weights", lambda *given: np.array([1 - of_trees, of_trees]))
+    weigh_trees(monkeypatch, of_trees)
     model = BayesClassifier(families=MEMBERS).fit(*parity(300))
     assert (model.trees_.weight if hasattr(model, "trees_") else 0.0) == weight
     if weight:
