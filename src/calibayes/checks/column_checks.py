@@ -382,10 +382,10 @@ def find_rare_levels(subject: Subject) -> Evidence | None:
     if not found:
         return None
     names = sorted(found, key=lambda name: -found[name])
-    columns = clause(names, "Column with many rare levels: {}", "Columns with many rare levels: {}")
+    rare = clause(names, "Column with many rare levels: {}", "Columns with many rare levels: {}")
     return Evidence(
         f"About {percent(found[names[0]])} of new rows are expected to have a level of {names[0]!r} that no training row has. "
-        f"{columns}.",
+        f"{rare}.",
         tuple(names),
         {f"share of new rows, {name}": found[name] for name in names[:20]},
     )
