@@ -86,7 +86,7 @@ def test_the_table_fits_into_80_columns():
         MeanResult("sklearn-HistGB", "-", 0.01, 0.5, 0.1, 0.1, 1.0, 1.0, 64.0, 0.1),
     ]
     screen = Console(width=80, force_terminal=True, color_system=None, file=io.StringIO())
-    print_table(screen, ranking_table(results, 5))
+    print_table(ranking_table(results, 5), screen)
     lines = screen.file.getvalue().splitlines()
     assert max(len(line.rstrip()) for line in lines) <= 80
     rows = [line.split() for line in lines if "±" in line]

@@ -68,16 +68,12 @@ class Findings:
     scope: str = ""
 
     def __str__(self) -> str:
-        counts = [
-            counted(len(self.found), "finding"),
-            f"{len(self.passed)} passed",
-            f"{len(self.skipped)} skipped",
-        ]
-        counts += [f"{len(self.silenced)} silenced"] if self.silenced else []
-        total = len(self.found) + len(self.passed) + len(self.skipped) + len(self.silenced)
-        head = f"{counted(total, 'check')} of {self.scope}: {', '.join(counts)}"
-        skipped = [f"{code} skipped: {why}" for code, why in self.skipped.items()]
-        return "\n".join([head, *map(str, self.found), *skipped])
+        passed, skipped, silenced = len(self.passed), len(self.skipped), len(self.silenced)
+        checks = counted(len(self.found) + passed + skipped + silenced, "check")
+        counts = f"{counted(len(self.found), 'finding')}, {passed} passed, {skipped} skipped"
+        head = f"{checks} of {self.scope}: {counts}" + (f", {silenced} silenced" if silenced else "")
+        reasons = [f"{code} skipped: {why}" for code, why in self.skipped.items()]
+        return "\n".join([head, *map(str, self.found), *reasons])
 
 
 # -- The class Check: a code, a title, the inputs that it needs, and a function that examines a table or a model
@@ -154,6 +150,15 @@ def quoted(names: Sequence[str], most: int = 5) -> str:
     "'a', 'b', ... and 1 more"
     """
     return listed([repr(name) for name in names], most)
+
+
+def clause(names: Sequence[str], one: str, several: str) -> str:
+    """The pattern ``one`` or ``several``, by the number of names, with the quoted names in its place {}.
+
+    >>> clause(["a", "b"], "Column {} is", "Columns {} are")
+    "Columns 'a', 'b' are"
+    """
+    return (one if len(names) == 1 else several).format(quoted(names))
 
 
 def percent(share: float) -> str:

@@ -18,7 +18,7 @@ import pandas as pd
 from scipy import stats
 
 from calibayes.analysis.two_sample_tests import holm
-from calibayes.checks.check import Check, Evidence, percent, quoted
+from calibayes.checks.check import Evidence, clause, percent, quoted
 from calibayes.checks.subject import ExaminedColumn, Subject, cells_of
 from calibayes.core.notices import listed
 from calibayes.core.protocols import Array
@@ -81,25 +81,20 @@ def _predictions(column: ExaminedColumn, codes: Array, training: Array, k: int) 
     return np.asarray(by_cell[cells])
 
 
-CLASS_IN_ONE_COLUMN = Check("CB003", "a column alone gives the class away", find_class_in_one_column)
-
-
 # -- CB008: columns with the same value in all rows, or without any value ------------------------------------
 
 
 def find_constant_columns(subject: Subject) -> Evidence | None:
     """Evidence of columns whose cells are all equal, or all missing, in every row."""
-    suspects = [j for j, column in enumerate(subject.columns) if is_constant(column)]
-    found = [j for j in suspects if subject.is_complete or is_constant(subject.whole(j))]
+    found = subject.confirmed(is_constant)
     if not found:
         return None
-    columns = [subject.columns[j] for j in found]
-    empty = [column.name for column in columns if not column.known]
-    names = tuple(column.name for column in columns)
-    noun, verb = ("Column", "has") if len(names) == 1 else ("Columns", "have")
+    empty = [column.name for column in found if not column.known]
+    names = tuple(column.name for column in found)
+    columns = clause(names, "Column {} has", "Columns {} have")
     note = f" ({quoted(empty)}: all cells are missing)" if empty else ""
     return Evidence(
-        f"{noun} {quoted(names)} {verb} the same value in all {subject.total_rows:,} rows{note}.",
+        f"{columns} the same value in all {subject.total_rows:,} rows{note}.",
         names,
         {"constant columns": len(names), "of them all missing": len(empty)},
     )
@@ -108,9 +103,6 @@ def find_constant_columns(subject: Subject) -> Evidence | None:
 def is_constant(column: ExaminedColumn) -> bool:
     """Whether all cells are equal, or all are missing."""
     return not column.known or (len(column.levels) == 1 and column.known == len(column.values))
-
-
-CONSTANT_COLUMNS = Check("CB008", "constant columns", find_constant_columns)
 
 
 # -- CB004: a column whose values are all different, such as a key or a row number ---------------------------
@@ -127,18 +119,16 @@ MEASURED = (Number, datetime.date, datetime.timedelta, pd.Period)
 
 def find_identifiers(subject: Subject) -> Evidence | None:
     """Evidence of identifier columns."""
-    suspects = [j for j, column in enumerate(subject.columns) if is_identifier(column)]
-    found = [j for j in suspects if subject.is_complete or is_identifier(subject.whole(j))]
+    found = subject.confirmed(is_identifier)
     if not found:
         return None
-    names = tuple(subject.columns[j].name for j in found)
-    first = subject.columns[found[0]]
-    noun, verb = ("Column", "has") if len(names) == 1 else ("Columns", "have")
+    names, first = tuple(column.name for column in found), found[0]
+    columns = clause(names, "Column {} has", "Columns {} have")
     return Evidence(
-        f"{noun} {quoted(names)} {verb} a different value in (nearly) every row: {first.name!r} has {len(first.levels):,} distinct "
-        f"values in {first.known:,} rows. Such a column does not help to predict new rows.",
+        f"{columns} a different value in (nearly) every row: {first.name!r} has {len(first.levels):,} distinct values in "
+        f"{first.known:,} rows. Such a column does not help to predict new rows.",
         names,
-        {f"distinct values of {subject.columns[j].name}": len(subject.columns[j].levels) for j in found[:20]},
+        {f"distinct values of {column.name}": len(column.levels) for column in found[:20]},
     )
 
 
@@ -164,9 +154,6 @@ def _numbers_the_rows(column: ExaminedColumn) -> bool:
         return False
     size = float(known.max() - known.min()) + 1.0
     return bool(len(known) * (len(known) - 1) / (2.0 * size) >= EXPECTED_PAIRS)
-
-
-IDENTIFIERS = Check("CB004", "identifier column", find_identifiers)
 
 
 # -- CB014: columns that are equal, or hold the same information in other units or words ---------------------
@@ -199,9 +186,8 @@ def find_equal_columns(subject: Subject) -> Evidence | None:
 
 def _can_repeat(column: ExaminedColumn) -> bool:
     """Whether an equal column would be unlikely by chance."""
-    if column.numbers is None and 2 * len(column.levels) > column.known:
-        return False
-    return not is_identifier(column)
+    is_rare = column.numbers is None and 2 * len(column.levels) > column.known
+    return not is_rare and not is_identifier(column)
 
 
 def _content(column: ExaminedColumn) -> bytes:
@@ -227,9 +213,6 @@ def _ranks(numbers: Array) -> Array:
     return codes
 
 
-EQUAL_COLUMNS = Check("CB014", "equal columns", find_equal_columns)
-
-
 # -- CB010 and CB011: columns that are mostly missing, and missing cells that depend on the class ------------
 #
 # A column is mostly missing if more than 80 % of its cells are. The share of missing cells is compared between the classes by
@@ -249,10 +232,9 @@ def look_for_mostly_missing(subject: Subject) -> Evidence | None:
     if not found:
         return None
     names = sorted(found, key=lambda name: -found[name])
-    noun, verb = ("Column", "is") if len(names) == 1 else ("Columns", "are")
+    columns = clause(names, "Column {} is", "Columns {} are")
     return Evidence(
-        f"{noun} {quoted(names)} {verb} missing in more than {percent(MOSTLY)} of the rows ({names[0]!r} in "
-        f"{percent(found[names[0]])}).",
+        f"{columns} missing in more than {percent(MOSTLY)} of the rows ({names[0]!r} in {percent(found[names[0]])}).",
         tuple(names),
         {f"missing share of {name}": found[name] for name in names[:20]},
     )
@@ -271,9 +253,9 @@ def look_for_informative_gaps(subject: Subject) -> Evidence | None:
     found.sort(key=lambda name: -np.ptp(shares[name]))
     first, classes = shares[found[0]], [subject.classes[i] for i in large]
     low, high = int(np.argmin(first)), int(np.argmax(first))
-    noun = "column" if len(found) == 1 else "columns"
+    columns = clause(found, "column {}", "columns {}")
     return Evidence(
-        f"In {noun} {quoted(found)}, the share of missing cells depends on the class: {found[0]!r} is missing in "
+        f"In {columns}, the share of missing cells depends on the class: {found[0]!r} is missing in "
         f"{percent(first[high])} of the rows of class {classes[high]!r} and in {percent(first[low])} of class {classes[low]!r}.",
         tuple(found),
         {f"difference of {name}": float(np.ptp(shares[name])) for name in found[:20]},
@@ -293,10 +275,6 @@ def _p_value(counts: Array) -> float:
     return float(test(counts)[1])
 
 
-MOSTLY_MISSING = Check("CB010", "columns mostly missing", look_for_mostly_missing)
-INFORMATIVE_GAPS = Check("CB011", "missing cells depend on the class", look_for_informative_gaps)
-
-
 # -- CB016: numbers such as -999 or 99999 that may be codes for missing values -------------------------------
 #
 # The smallest or largest number of a column is reported if it occurs in at least three rows and 0.2 % of them, and either
@@ -313,13 +291,11 @@ LARGEST_COUNT = 10
 
 def find_missing_codes(subject: Subject) -> Evidence | None:
     """Evidence of numbers that may be codes for missing values."""
-    found = {column.name: missing_codes(column) for column in subject.columns}
-    found = {name: codes for name, codes in found.items() if codes}
+    found = {column.name: codes for column in subject.columns if (codes := missing_codes(column))}
     if not found:
         return None
-    described = [
-        f"{code:g} in {percent(share)} of {name!r}" for name, codes in found.items() for code, share in codes
-    ]
+    pairs = [(name, *pair) for name, codes in found.items() for pair in codes]
+    described = [f"{code:g} in {percent(share)} of {name!r}" for name, code, share in pairs]
     return Evidence(
         f"Numbers that are far from all others and may be codes for missing values: {listed(described, 5)}.",
         tuple(found),
@@ -336,12 +312,9 @@ def missing_codes(column: ExaminedColumn) -> list[tuple[float, float]]:
     if len(values) <= LEAST_VALUES:
         return []
     least = max(CODE_ROWS, CODE_SHARE * len(known))
-    ends = ((values[0], rows[0], values[1:]), (values[-1], rows[-1], values[:-1]))
-    return [
-        (float(end), float(count / len(known)))
-        for end, count, others in ends
-        if count >= least and _looks_like_a_code(float(end), others)
-    ]
+    ends = ((float(values[0]), rows[0], values[1:]), (float(values[-1]), rows[-1], values[:-1]))
+    frequent = [(end, float(count / len(known)), others) for end, count, others in ends if count >= least]
+    return [(end, share) for end, share, others in frequent if _looks_like_a_code(end, others)]
 
 
 def _looks_like_a_code(end: float, others: Array) -> bool:
@@ -351,9 +324,6 @@ def _looks_like_a_code(end: float, others: Array) -> bool:
         return False
     with np.errstate(over="ignore"):  # numbers near the largest one
         return bool(np.abs(others - end).min() > others[-1] - others[0])
-
-
-MISSING_CODES = Check("CB016", "numbers that stand for missing values", find_missing_codes)
 
 
 # -- CB017: columns of text whose cells are numbers, possibly with a few words among them --------------------
@@ -370,19 +340,16 @@ MOST_LEVELS = 2_000
 
 def find_numbers_as_text(subject: Subject) -> Evidence | None:
     """Evidence of columns of text that hold numbers."""
-    found = {
-        column.name: words
-        for column in subject.columns
-        if column.is_text and (words := other_words(column)) is not None
-    }
+    texts = [column for column in subject.columns if column.is_text]
+    found = {column.name: words for column in texts if (words := other_words(column)) is not None}
     if not found:
         return None
-    noun, verb = ("Column", "holds") if len(found) == 1 else ("Columns", "hold")
+    columns = clause(list(found), "Column {} holds", "Columns {} hold")
     words = [word for name in found for word in found[name]]
     mixed = f", mixed with {quoted(words, 3)}" if words else ""
-    first = next(column for column in subject.columns if column.name in found)
+    first = next(column for column in texts if column.name in found)
     return Evidence(
-        f"{noun} {quoted(list(found))} {verb} numbers as text{mixed} ({first.name!r}: {len(first.levels):,} distinct values). "
+        f"{columns} numbers as text{mixed} ({first.name!r}: {len(first.levels):,} distinct values). "
         "Models treat each of them as a separate category without order.",
         tuple(found),
         {f"other words in {name}": ", ".join(found[name][:5]) or "none" for name in list(found)[:20]},
@@ -395,9 +362,6 @@ def other_words(column: ExaminedColumn) -> list[str] | None:
     others = [text for text in texts if not NUMBER.fullmatch(text)]
     numbers = len(texts) - len(others)
     return others if numbers >= max(LEAST_NUMBERS, LEAST_SHARE * len(texts)) else None
-
-
-NUMBERS_AS_TEXT = Check("CB017", "numbers stored as text", find_numbers_as_text)
 
 
 # -- CB015: columns with so many rare levels that many new rows have a level that does not occur in training
@@ -418,10 +382,10 @@ def find_rare_levels(subject: Subject) -> Evidence | None:
     if not found:
         return None
     names = sorted(found, key=lambda name: -found[name])
-    noun = "Column" if len(names) == 1 else "Columns"
+    rare = clause(names, "Column with many rare levels: {}", "Columns with many rare levels: {}")
     return Evidence(
         f"About {percent(found[names[0]])} of new rows are expected to have a level of {names[0]!r} that no training row has. "
-        f"{noun} with many rare levels: {quoted(names)}.",
+        f"{rare}.",
         tuple(names),
         {f"share of new rows, {name}": found[name] for name in names[:20]},
     )
@@ -433,6 +397,3 @@ def unseen_share(column: ExaminedColumn) -> float:
         return 0.0
     share = float((column.level_rows == 1).sum() / column.known)
     return 0.0 if share >= LEVEL_SHARE and are_measured(column.levels) else share
-
-
-RARE_LEVELS = Check("CB015", "levels unseen in training", find_rare_levels)

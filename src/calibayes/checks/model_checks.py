@@ -9,8 +9,8 @@ import numpy as np
 from scipy import stats
 
 from calibayes.analysis.held_out import labeled_table
-from calibayes.checks.check import Check, Evidence, NotChecked, percent
-from calibayes.checks.subject import MODEL, RESULTS, Subject
+from calibayes.checks.check import Evidence, NotChecked, percent
+from calibayes.checks.subject import MODEL, Subject
 from calibayes.compare import NO_RULE, FoldResult, MeanResult, by_model, rank_results
 from calibayes.core.notices import counted, listed
 from calibayes.core.protocols import Array
@@ -67,9 +67,8 @@ def record_of(subject: Subject) -> HeldOut:
     except (TypeError, ValueError) as error:
         raise NotChecked(str(error)) from error
     if record is None:
-        raise NotChecked(
-            f"{type(subject.model).__name__} has no predictions for rows that it was not trained on (held_out_)"
-        )
+        name = type(subject.model).__name__
+        raise NotChecked(f"{name} has no predictions for rows that it was not trained on (held_out_)")
     return record
 
 
@@ -118,11 +117,8 @@ def find_calibration_gain(subject: Subject) -> Evidence | None:
     found = [model for model in models if not helps(groups[model, "ml"], groups[model, "rc"])]
     if not found:
         return None
-    errors = {
-        (model, rule): float(np.mean([fold.error for fold in groups[model, rule]]))
-        for model in found
-        for rule in ("ml", "rc")
-    }
+    pairs = [(model, rule) for model in found for rule in ("ml", "rc")]
+    errors = {pair: float(np.mean([fold.error for fold in groups[pair]])) for pair in pairs}
     first = found[0]
     return Evidence(
         f"Risk-based calibration (rule 'rc') did not improve {len(found)} of {counted(len(models), 'model')}: {listed(found)}. "
@@ -141,9 +137,6 @@ def helps(plain: Sequence[FoldResult], calibrated: Sequence[FoldResult]) -> bool
     loss_gain = np.mean([before.log_loss - after.log_loss for before, after in pairs])
     limit = gain.value + stats.t.ppf(0.95, len(pairs) - 1) * gain.error
     return gain.value > 0 or bool(loss_gain > 0 or limit >= LEAST_GAIN)
-
-
-CALIBRATION_GAIN = Check("CB002", "calibration did not help", find_calibration_gain, (RESULTS,))
 
 
 # -- CB012: predicted probabilities that do not match the observed frequencies on rows that the model was not trained on
@@ -197,11 +190,6 @@ def calibration_test(confidence: Array, is_right: Array, weight: Array) -> tuple
     return float(stats.chi2.sf(square, GROUPS)), float(np.abs(correct - predicted).sum() / weight.sum())
 
 
-HELD_OUT_PROBABILITIES = Check(
-    "CB012", "probabilities are not calibrated", find_held_out_probabilities, (MODEL,)
-)
-
-
 # -- CB013: the model predicts no better than the class frequencies, in error and in log loss ----------------
 #
 # On held-out rows, or on the folds of the best model of a comparison, the error is compared with that of always predicting the most
@@ -249,9 +237,6 @@ def _of_results(subject: Subject) -> tuple[str, float, Mean, Mean]:
     return name, subject.most_frequent_error, error, loss
 
 
-NO_GAIN = Check("CB013", "no better than the most frequent class", find_no_gain, (MODEL, RESULTS))
-
-
 # -- CB001: the error of the model is much lower on its training rows than on held-out rows ------------------
 #
 # The gain of a model is the error of always predicting the most frequent class, minus its error on the training rows. Every model
@@ -297,6 +282,3 @@ def _overfitting_of_results(subject: Subject) -> tuple[str, float, float, Mean]:
     name, best, folds = best_of(subject.results)
     gap = mean_over_folds([fold.error - fold.training_error for fold in folds])
     return name, subject.most_frequent_error, best.training_error, gap
-
-
-OVERFITTING = Check("CB001", "the model over-fits", find_overfitting, (MODEL, RESULTS))

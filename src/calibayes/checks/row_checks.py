@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from calibayes.analysis.two_sample_tests import SampleCounts, holm, homogeneity, merged
-from calibayes.checks.check import Check, Evidence, percent, quoted
+from calibayes.checks.check import Evidence, clause, percent
 from calibayes.checks.column_checks import is_identifier
 from calibayes.checks.model_checks import best_of
 from calibayes.checks.subject import ExaminedColumn, Subject, cells_of
@@ -85,9 +85,9 @@ def _are_copies(subject: Subject, *, within: bool) -> bool:
     hashes = _hashes(subject)
     equal, chances = _pairs(hashes, subject.codes, within), list(map(_chance, subject.columns))
     rich = [j for j, chance in enumerate(chances) if chance <= MANY_VALUES]
-    agreeing = {  # column -> pairs of rows that agree in all other columns, whether or not they agree in this one
-        j: _pairs(hashes - _words(subject, j), subject.codes, within) for j in rich or range(len(chances))
-    }
+    # column -> pairs of rows that agree in all other columns, whether or not they agree in this one
+    tested = rich or range(len(chances))
+    agreeing = {j: _pairs(hashes - _words(subject, j), subject.codes, within) for j in tested}
     if rich:
         return all(equal >= BEYOND_CHANCE * agreeing[j] * chances[j] for j in rich)
     return sum(pairs - equal for pairs in agreeing.values()) < equal
@@ -124,10 +124,6 @@ def _count_pairs(hashes: Array) -> float:
     return float((sizes * (sizes - 1)).sum() / 2)
 
 
-ACROSS = Check("CB005", "equal rows in different classes", look_across_classes)
-WITHIN = Check("CB007", "repeated rows", look_within_classes)
-
-
 # -- CB009: classes with fewer than ten rows -----------------------------------------------------------------
 #
 # With five folds, fewer than two of them are in each fold: too few to estimate a density or an error.
@@ -143,15 +139,12 @@ def find_rare_classes(subject: Subject) -> Evidence | None:
     if not rare:
         return None
     first, rows = next(iter(rare.items()))
-    noun, verb = ("Class", "has") if len(rare) == 1 else ("Classes", "have")
+    classes = clause(list(rare), "Class {} has", "Classes {} have")
     return Evidence(
-        f"{noun} {quoted(list(rare))} {verb} fewer than {LEAST_ROWS} rows ({first!r}: {rows} of {subject.total_rows:,}): "
+        f"{classes} fewer than {LEAST_ROWS} rows ({first!r}: {rows} of {subject.total_rows:,}): "
         "densities and errors of these classes are not reliable.",
         values={f"rows of {name}": count for name, count in list(rare.items())[:20]},
     )
-
-
-RARE_CLASSES = Check("CB009", "rare classes", find_rare_classes)
 
 
 # -- CB006: the first rows of the table differ from the last rows, or the error differs between folds --------
@@ -208,9 +201,9 @@ def _columns(subject: Subject) -> Evidence | None:
     if not distances:
         return None
     names = sorted(distances, key=lambda name: -distances[name])
-    noun = "column" if len(names) == 1 else "columns"
+    moved = clause(names, "column {}", "columns {}")
     return Evidence(
-        f"The first half of the rows of each class differs from the second half in {noun} {quoted(names)} "
+        f"The first half of the rows of each class differs from the second half in {moved} "
         f"(total variation distance of {names[0]!r}: {distances[names[0]]:.2f} on a scale from 0 to 1).",
         tuple(names),
         {f"distance of {name}": distances[name] for name in names[:20]},
@@ -228,13 +221,11 @@ def _folds(subject: Subject) -> Evidence | None:
     square = float((((errors - mean) ** 2) / (mean * (1 - mean) / rows)).sum())
     if stats.chi2.sf(square, len(errors) - 1) >= LEVEL or np.ptp(errors) < LEAST_DISTANCE:
         return None
+    low, high = float(errors.min()), float(errors.max())
     return Evidence(
-        f"The error of {name} is {percent(errors.min())} in one fold and {percent(errors.max())} in another, a larger difference "
+        f"The error of {name} is {percent(low)} in one fold and {percent(high)} in another, a larger difference "
         "than expected by chance.",
-        values={
-            "lowest error of a fold": float(errors.min()),
-            "highest error of a fold": float(errors.max()),
-        },
+        values={"lowest error of a fold": low, "highest error of a fold": high},
     )
 
 
@@ -258,6 +249,3 @@ def _distance(counts: SampleCounts) -> float:
     if len(small.new) < 2 or not small.new.sum() or not small.old.sum():
         return 0.0
     return float(np.abs(small.new / small.new.sum() - small.old[0] / small.old.sum()).sum() / 2)
-
-
-ROW_ORDER = Check("CB006", "rows are not in random order", find_row_order)

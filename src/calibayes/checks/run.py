@@ -9,30 +9,30 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.checks import column_checks, model_checks, row_checks
 from calibayes.checks.check import Check, Finding, Findings, NotChecked
-from calibayes.checks.subject import Subject, subject_of
+from calibayes.checks.subject import MODEL, RESULTS, Subject, subject_of
 from calibayes.compare import FoldResult
 
-# All checks, in the order of their codes. To add one, write a `Check` in `column_checks`, `row_checks` or `model_checks`, and
+# All checks, in the order of their codes. To add one, write a function in `column_checks`, `row_checks` or `model_checks`, and
 # list it here.
 
 CHECKS: tuple[Check, ...] = (
-    model_checks.OVERFITTING,
-    model_checks.CALIBRATION_GAIN,
-    column_checks.CLASS_IN_ONE_COLUMN,
-    column_checks.IDENTIFIERS,
-    row_checks.ACROSS,
-    row_checks.ROW_ORDER,
-    row_checks.WITHIN,
-    column_checks.CONSTANT_COLUMNS,
-    row_checks.RARE_CLASSES,
-    column_checks.MOSTLY_MISSING,
-    column_checks.INFORMATIVE_GAPS,
-    model_checks.HELD_OUT_PROBABILITIES,
-    model_checks.NO_GAIN,
-    column_checks.EQUAL_COLUMNS,
-    column_checks.RARE_LEVELS,
-    column_checks.MISSING_CODES,
-    column_checks.NUMBERS_AS_TEXT,
+    Check("CB001", "the model over-fits", model_checks.find_overfitting, (MODEL, RESULTS)),
+    Check("CB002", "calibration did not help", model_checks.find_calibration_gain, (RESULTS,)),
+    Check("CB003", "a column alone gives the class away", column_checks.find_class_in_one_column),
+    Check("CB004", "identifier column", column_checks.find_identifiers),
+    Check("CB005", "equal rows in different classes", row_checks.look_across_classes),
+    Check("CB006", "rows are not in random order", row_checks.find_row_order),
+    Check("CB007", "repeated rows", row_checks.look_within_classes),
+    Check("CB008", "constant columns", column_checks.find_constant_columns),
+    Check("CB009", "rare classes", row_checks.find_rare_classes),
+    Check("CB010", "columns mostly missing", column_checks.look_for_mostly_missing),
+    Check("CB011", "missing cells depend on the class", column_checks.look_for_informative_gaps),
+    Check("CB012", "probabilities are not calibrated", model_checks.find_held_out_probabilities, (MODEL,)),
+    Check("CB013", "no better than the most frequent class", model_checks.find_no_gain, (MODEL, RESULTS)),
+    Check("CB014", "equal columns", column_checks.find_equal_columns),
+    Check("CB015", "levels unseen in training", column_checks.find_rare_levels),
+    Check("CB016", "numbers that stand for missing values", column_checks.find_missing_codes),
+    Check("CB017", "numbers stored as text", column_checks.find_numbers_as_text),
 )
 
 
@@ -109,9 +109,7 @@ def known_codes(ignore: Iterable[str]) -> tuple[str, ...]:
     """The codes, each once and in the order of the checks. Raises ValueError if one is unknown."""
     given = [ignore] if isinstance(ignore, str) else list(ignore)
     codes = [check.code for check in CHECKS]
-    for code in given:
-        if code not in codes:
-            raise ValueError(
-                f"ignore contains the unknown code {code!r}: the codes are {codes[0]} to {codes[-1]}"
-            )
+    if unknown := [code for code in given if code not in codes]:
+        known = f"the codes are {codes[0]} to {codes[-1]}"
+        raise ValueError(f"ignore contains the unknown code {unknown[0]!r}: {known}")
     return tuple(code for code in codes if code in given)

@@ -95,7 +95,7 @@ class ExaminedColumn:
 def column_count(X: Any, rows: int) -> int:
     """Number of columns. Raises ValueError unless X is a table of so many rows, TypeError if it is lazy."""
     refuse_lazy(X)
-    shape = _shape(X)
+    shape = tuple(X.shape) if hasattr(X, "shape") else np.shape(np.asarray(X, dtype=object))
     if len(shape) != 2 or shape[1] == 0:
         raise ValueError(
             f"X must be a data frame or an array of shape (n, d) with at least one column, got {type(X).__name__} of shape {shape}"
@@ -105,17 +105,12 @@ def column_count(X: Any, rows: int) -> int:
     return int(shape[1])
 
 
-def _shape(X: Any) -> tuple[int, ...]:
-    return tuple(X.shape) if hasattr(X, "shape") else np.shape(np.asarray(X, dtype=object))
-
-
 def read_columns(X: Any, rows: Array, columns: Array) -> tuple[ExaminedColumn, ...]:
     """Some columns of some rows, by position."""
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
-        parts = (
-            (j, frame[:, j][rows.tolist()]) for j in columns.tolist()
-        )  # by position: names may be integers
+        # By position: names may be integers.
+        parts = ((j, frame[:, j][rows.tolist()]) for j in columns.tolist())
         return tuple(ExaminedColumn(str(frame.columns[j]), _cells(part)) for j, part in parts)
     if is_sparse(X):
         matrix = csc_array(X)
@@ -140,7 +135,7 @@ RANGES, LEVELS = 32, 1_000
 """Largest number of ranges, and of levels; all further levels share one cell."""
 
 
-def cells_of(column: ExaminedColumn, chosen: Array, ranges: int = RANGES) -> tuple[Array, int]:
+def cells_of(column: ExaminedColumn, chosen: Array) -> tuple[Array, int]:
     """The cell of each row, (n,), and the number of cells; the last cell is for missing values.
 
     Ranges and levels are determined from the rows where ``chosen`` is true.
@@ -151,7 +146,7 @@ def cells_of(column: ExaminedColumn, chosen: Array, ranges: int = RANGES) -> tup
     known = np.isfinite(numbers)
     edges, values = np.zeros(0), numbers[known & chosen]
     if len(values):
-        edges = np.unique(np.quantile(values, np.arange(1, ranges) / ranges, method="inverted_cdf"))
+        edges = np.unique(np.quantile(values, np.arange(1, RANGES) / RANGES, method="inverted_cdf"))
     cells = np.where(known, np.searchsorted(edges, numbers, side="left"), len(edges) + 1)
     return cells, len(edges) + 2
 
@@ -234,9 +229,8 @@ class Subject:
     @property
     def given(self) -> set[str]:
         """Which of `MODEL` and `RESULTS` are given."""
-        return {
-            name for name, is_given in ((MODEL, self.model is not None), (RESULTS, self.results)) if is_given
-        }
+        given = {MODEL: self.model is not None, RESULTS: bool(self.results)}
+        return {name for name in given if given[name]}
 
     @property
     def most_frequent_error(self) -> float:
@@ -251,6 +245,11 @@ class Subject:
         columns = counted(d, "column") if d == total else f"{d:,} of {total:,} columns"
         is_all = self.is_complete and d == total
         return f"{rows}, {columns}" + ("" if is_all else " (drawn at random)")
+
+    def confirmed(self, test: Callable[[ExaminedColumn], bool]) -> list[ExaminedColumn]:
+        """The columns of the sampled rows that have a property, there and in all labeled rows."""
+        places = [j for j, column in enumerate(self.columns) if test(column)]
+        return [self.columns[j] for j in places if self.is_complete or test(self.whole(j))]
 
     @cached_property
     def halves(self) -> Array:

@@ -11,7 +11,7 @@ import threading
 import traceback
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
@@ -25,6 +25,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 from rich.text import Text
+from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
 from calibayes._version import __version__
@@ -63,6 +64,7 @@ def _note_and_raise(number: int, frame: Any) -> None:
 
 # -- Print messages that contain text of files, such as column names, and tables of any width ----------------
 
+console, errors = Console(), Console(stderr=True)
 WIDEST = 10_000
 """More characters than any table needs."""
 
@@ -76,15 +78,15 @@ def printable(text: str) -> str:
     )
 
 
-def print_text(console: Console, text: str, style: str | None = None) -> None:
+def print_text(text: str, to: Console = console, style: str | None = None) -> None:
     """Print a message as it is, without control characters; long lines are left to the terminal to wrap."""
-    console.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
+    to.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-def print_error(console: Console, message: str) -> None:
+def print_error(message: str) -> None:
     """Print an error message."""
-    console.print("error:", style="red", end=" ")
-    print_text(console, message)
+    errors.print("error:", style="red", end=" ")
+    print_text(message, errors)
 
 
 def print_json(content: Any) -> None:
@@ -106,24 +108,22 @@ def _finite(content: Any) -> Any:
     return content if isinstance(content, bool | int | float | str | None) else str(content)
 
 
-def print_table(console: Console, table: RichTable) -> None:
+def print_table(table: RichTable, to: Console = console) -> None:
     """Print a table: wrapped in a terminal, else (in a file or pipe) as wide as it needs."""
-    if console.is_terminal:
-        console.print(table)
-        return
-    options = console.options.update(width=WIDEST)
-    wide = Console(
-        file=console.file, width=max(console.width, Measurement.get(console, options, table).maximum)
-    )
-    wide.print(table)
+    if not to.is_terminal:
+        needed = Measurement.get(to, to.options.update(width=WIDEST), table).maximum
+        to = Console(file=to.file, width=max(to.width, needed))
+    to.print(table)
 
 
-def result_table(*names: str) -> RichTable:
-    """A table without rows; the first column is text, the others are numbers."""
+def print_rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; the first column is text, the others are numbers."""
     table = RichTable(box=SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
-    for number, name in enumerate(names):
-        table.add_column(Text(printable(name)), justify="right" if number else "left", overflow="fold")
-    return table
+    for number, head in enumerate(heads):
+        table.add_column(Text(printable(head)), justify="right" if number else "left", overflow="fold")
+    for name, *numbers in rows:
+        table.add_row(Text(printable(name)), *numbers)
+    print_table(table)
 
 
 # -- The group of all commands: what every command does with errors, warnings, interruptions and ``--debug``
@@ -140,7 +140,6 @@ DEBUG_OPTION, DEBUG_VARIABLE = "--debug", "CALIBAYES_DEBUG"
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError)
 """Errors whose message says what is wrong with what was given; all others are errors of this program."""
 NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, ImportWarning)
-errors = Console(stderr=True)
 COMMANDS = {
     "compare": (
         "training",
@@ -219,9 +218,8 @@ class Commands(TyperGroup):
         debug = words != given or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
         if not options.pop("standalone_mode", True):
             return super().main(words, standalone_mode=False, **options)
-        sys.exit(
-            exit_code(lambda: super(Commands, self).main(words, standalone_mode=False, **options), debug)
-        )
+        call = lambda: super(Commands, self).main(words, standalone_mode=False, **options)
+        sys.exit(exit_code(call, debug))
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -255,17 +253,15 @@ def _code_of(error: BaseException) -> int:
         _discard_output()
         return CLOSED_OUTPUT
     if isinstance(error, KeyboardInterrupt | Interruption | typer.Abort):
-        print_text(errors, "interrupted; no file was changed")
+        print_text("interrupted; no file was changed", errors)
         return INTERRUPTED
     if _is_of_usage(error):
         return _code_of_usage(error)
     if isinstance(error, USER_ERRORS):
-        print_error(errors, one_line(str(error)))
+        print_error(one_line(str(error)))
         return WRONG_USE
-    text = f"internal error: {type(error).__name__}: {error}"
-    print_error(
-        errors, one_line(f"{text}; run the command again with {DEBUG_OPTION} and report what it prints")
-    )
+    advice = f"run the command again with {DEBUG_OPTION} and report what it prints"
+    print_error(one_line(f"internal error: {type(error).__name__}: {error}; {advice}"))
     return INTERNAL_ERROR
 
 
@@ -277,10 +273,10 @@ def _is_of_usage(error: BaseException) -> bool:
 def _code_of_usage(error: Any) -> int:
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
-        print_text(errors, context.get_help())
+        print_text(context.get_help(), errors)
         return WRONG_USE
     advice = "" if context is None else f"; see {context.command_path} --help"
-    print_error(errors, one_line(error.format_message().rstrip(".")) + advice)
+    print_error(one_line(error.format_message().rstrip(".")) + advice)
     return WRONG_USE
 
 
@@ -297,7 +293,7 @@ def _warning_printer() -> Callable[..., None]:
         text = one_line(str(message))
         if text not in printed:
             printed.add(text)
-            print_text(errors, f"warning: {text}")
+            print_text(f"warning: {text}", errors)
 
     return show
 
@@ -317,7 +313,7 @@ def examples(*lines: str) -> str:
 
 def note(text: str) -> None:
     """Print a note on the standard error stream."""
-    print_text(errors, f"note: {one_line(text)}")
+    print_text(f"note: {one_line(text)}", errors)
 
 
 # -- Progress on the standard error stream, after a second, if it is a terminal ------------------------------
@@ -327,20 +323,12 @@ DELAY = 1.0
 progress_console = Console(stderr=True)
 
 
-class Work:
-    """What is being done."""
-
-    def __init__(self, progress: Progress, text: str, total: float | None) -> None:
-        self._progress, self._task = progress, progress.add_task(text, total=total)
-
-    def update(self, text: str, done: float | None = None) -> None:
-        """Show another text, and how much of the total is done."""
-        self._progress.update(self._task, description=text, completed=done)
-
-
 @contextmanager
-def working(text: str, total: float | None = None) -> Iterator[Work]:
-    """Show what is being done, and how long it has taken, from the first second on."""
+def working(text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+    """Show what is being done, and how long it has taken, from the first second on.
+
+    Yields a function that shows another text and, if it is given, how much of the total is done.
+    """
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     bar = (BarColumn(),) if total is not None else ()
     progress = Progress(*columns, *bar, console=progress_console, transient=True)
@@ -348,7 +336,8 @@ def working(text: str, total: float | None = None) -> Iterator[Work]:
     timer.daemon = True
     timer.start()
     try:
-        yield Work(progress, text, total)
+        task = progress.add_task(text, total=total)
+        yield lambda text, done=None: progress.update(task, description=text, completed=done)
     finally:
         timer.cancel()
         timer.join()
@@ -358,7 +347,6 @@ def working(text: str, total: float | None = None) -> Iterator[Work]:
 
 # -- The application ``calibayes`` ---------------------------------------------------------------------------
 
-console = Console()
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
@@ -385,11 +373,11 @@ def _print_version(requested: bool) -> None:
 def main(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+        Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
     debug: Annotated[
         bool,
-        typer.Option(
+        Option(
             DEBUG_OPTION, help=f"Print the traceback of an error; at any place. Also: {DEBUG_VARIABLE}=1."
         ),
     ] = False,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import typer
-from rich.console import Console
+from typer import Argument, Option
 
 import calibayes
 from calibayes.cli import options
 from calibayes.cli.application import examples, print_json, print_text, working
 from calibayes.cli.options import load_model
-from calibayes.cli.outputs import format_of, label_texts, output_file, refuse_terminal
+from calibayes.cli.outputs import format_of, label_texts, output_file
 from calibayes.cli.rows import write_frame
 from calibayes.core.notices import text_table
 from calibayes.streams.text_input import holds
@@ -38,20 +36,12 @@ INSPECT_EXAMPLES = examples(
     "calibayes inspect penguins.safetensors --tensors",
     "calibayes inspect penguins.safetensors --json",
 )
-console = Console()
 
 
 def inspect_command(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL", help="Model file that calibayes fit (or calibayes.save) has written."
-        ),
-    ],
-    tensors: Annotated[bool, typer.Option("--tensors", help="List all tensors.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, with all columns and tensors.")
-    ] = False,
+    file: options.ModelArgument,
+    tensors: Annotated[bool, Option("--tensors", help="List all tensors.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON, with all columns and tensors.")] = False,
 ) -> None:
     """Print what a model file contains, from its header: no tensor is read, and no model is loaded."""
     try:
@@ -61,9 +51,9 @@ def inspect_command(
     if as_json:
         print_json(description.as_json())
         return
-    print_text(console, str(description))
+    print_text(str(description))
     if tensors:
-        print_text(console, description.tensor_table())
+        print_text(description.tensor_table())
 
 
 # -- ``calibayes datasets``: the data sets that are known by name; one of them as a file ---------------------
@@ -78,14 +68,12 @@ DATASETS_EXAMPLES = examples(
 def datasets_command(
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="Data set to write. Default: list all.", autocompletion=options.complete_datasets
-        ),
+        Argument(help="Data set to write. Default: list all.", autocompletion=options.complete_datasets),
     ] = None,
     output: options.Output = None,
     form: options.Form = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the list as JSON; a data set as JSON lines.")
+        bool, Option("--json", help="Print the list as JSON; a data set as JSON lines.")
     ] = False,
 ) -> None:
     """List the data sets that are known by name, or write one of them as a table with its target as last column.
@@ -101,7 +89,6 @@ def datasets_command(
         _list(as_json)
         return
     kind = format_of(output, form, as_json)
-    refuse_terminal(output, kind)
     options.require_known("data set", name, calibayes.datasets.list_datasets())
     with working(f"loading {name}"), output_file(output) as file:
         write_frame(calibayes.datasets.load(name).frame, kind, file)
@@ -113,7 +100,7 @@ def _list(as_json: bool) -> None:
         print_json([{"name": name, "on_this_computer": here} for name, here in local.items()])
         return
     lines = [(name, "on this computer" if here else "OpenML") for name, here in local.items()]
-    print_text(console, text_table([("name", "where"), *lines]))
+    print_text(text_table([("name", "where"), *lines]))
 
 
 # -- ``calibayes sample``: random rows that a saved model gives ----------------------------------------------
@@ -126,29 +113,28 @@ SAMPLE_EXAMPLES = examples(
 
 def sample_command(
     model: options.ModelArgument,
-    rows: Annotated[int, typer.Option("--rows", "-n", min=1, help="Number of rows.")] = 10,
+    rows: Annotated[int, Option("--rows", "-n", min=1, help="Number of rows.")] = 10,
     label: Annotated[
-        str | None, typer.Option("--class", help="Class of all rows. Default: classes are drawn.")
+        str | None, Option("--class", help="Class of all rows. Default: classes are drawn.")
     ] = None,
     given: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="COLUMN=VALUE",
             help="Value of a column in all rows; the others are drawn conditional on it. Can be repeated.",
         ),
     ] = None,
-    target: Annotated[str, typer.Option(help="Name of the column of classes in the output.")] = "class",
+    target: Annotated[str, Option(help="Name of the column of classes in the output.")] = "class",
     output: options.Output = None,
     form: options.Form = None,
     seed: options.Seed = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
+    as_json: options.AsLines = False,
 ) -> None:
     """Draw random rows from a saved model of p(x, class), as CSV with a header.
 
     Train such a model with --rule ml: other rules make the density fit less well.
     """
     kind = format_of(output, form, as_json)
-    refuse_terminal(output, kind)
     fitted = load_model(model)
     if not hasattr(fitted, "sample"):
         raise TypeError(

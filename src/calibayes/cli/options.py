@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 import calibayes
 from calibayes.cli.application import note
@@ -36,7 +36,7 @@ RULES = ("ml", "map", "rc", "tm", "gdt", "dfe", "gd")
 """Names for help and completion, as in `calibayes.compare`, which is slow to import; further models are those of `fit` only."""
 TableArgument = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="TABLE",
         help="CSV, Parquet or Arrow file, also compressed (gzip, zstd, bzip2, xz); - is standard input. The kind is "
         "found in the first bytes.",
@@ -44,29 +44,29 @@ TableArgument = Annotated[
 ]
 ModelArgument = Annotated[
     Path,
-    typer.Argument(metavar="MODEL", help="Model file that calibayes fit (or calibayes.save) has written."),
+    Argument(metavar="MODEL", help="Model file that calibayes fit (or calibayes.save) has written."),
 ]
 Separator = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="CHARACTER",
         help="What separates the cells of a CSV file: a character, or tab, space, pipe. Default: found in the first rows.",
     ),
 ]
 Decimal = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="CHARACTER",
         help="Decimal mark of a CSV file, . or a comma. Default: found in the first rows.",
     ),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(help="Encoding of a CSV file. Default: utf-8, or utf-16 if the file begins with its mark."),
+    Option(help="Encoding of a CSV file. Default: utf-8, or utf-16 if the file begins with its mark."),
 ]
 MissingValue = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="CELL",
         help="Cell of a CSV file that is a missing value; can be repeated. Default: those that the model was trained "
         "with, else those of pandas (NA, null, ...), and ?, - and unknown in columns whose other cells are numbers.",
@@ -74,28 +74,24 @@ MissingValue = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", min=1, help="Number of threads. Results are the same for any number."),
+    Option("--jobs", "-j", min=1, help="Number of threads. Results are the same for any number."),
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", help="File to write; its ending says the format. Default: standard output."
-    ),
+    Option("--output", "-o", help="File to write; its ending says the format. Default: standard output."),
 ]
-Form = Annotated[
-    str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Seed = Annotated[int, typer.Option(help="Random seed.")]
+Form = Annotated[str | None, Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")]
+AsLines = Annotated[bool, Option("--json", help="The same as --format jsonl.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON, for programs.")]
+Seed = Annotated[int, Option(help="Random seed.")]
 
 
 def csv_options(
     separator: str | None, decimal: str | None, encoding: str | None, missing_values: list[str] | None
 ) -> CsvOptions:
     """What was said about CSV files. Raises ValueError if it is not possible."""
-    return CsvOptions(
-        separator, decimal, encoding, tuple(several(missing_values)) if missing_values else None
-    )
+    missing = tuple(several(missing_values)) if missing_values else None
+    return CsvOptions(separator, decimal, encoding, missing)
 
 
 def several(given: Iterable[str] | None) -> list[str]:
@@ -214,9 +210,7 @@ def expected_of(
 ) -> ExpectedTable:
     """What a model reads of a table: its columns, with what they held in training, and those of labels and weights."""
     trained = model.training_table_
-    features = tuple(
-        ExpectedColumn(name, holds(kind)) for name, kind in zip(trained.columns, trained.kinds, strict=True)
-    )
+    features = tuple(map(ExpectedColumn, trained.columns, map(holds, trained.kinds)))
     for role, name in (("labels", labels), ("weights", weights)):
         if name in trained.columns:
             raise ValueError(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -34,7 +34,17 @@ FORMATS: Mapping[str, str] = {
 
 
 def format_of(path: Path | None, given: str | None, as_json: bool = False) -> str:
-    """The format of an output: as given, else by the ending of its file, else CSV. Raises ValueError if it is unknown."""
+    """The format of an output: as given, else by the ending of its file, else CSV.
+
+    Raises ValueError if it is unknown, or if a binary format would be written to a terminal.
+    """
+    kind = _format_of(path, given, as_json)
+    if path is None and kind in ("parquet", "arrow") and sys.stdout.isatty():
+        raise ValueError(f"the format {kind} is not written to a terminal; give a file with -o FILE")
+    return kind
+
+
+def _format_of(path: Path | None, given: str | None, as_json: bool) -> str:
     names = list(dict.fromkeys(FORMATS.values()))
     if given is not None and given not in names:
         raise ValueError(f"unknown --format {given}; choose from {', '.join(names)}")
@@ -88,24 +98,14 @@ class _LeftOpen(io.RawIOBase):
 
 
 def _zstd(file: Any) -> Any:
-    try:
-        return pyarrow().CompressedOutputStream(pyarrow().PythonFile(_LeftOpen(file), mode="w"), "zstd")
-    except ImportError:
-        raise ValueError(
-            "writing files that end in .zst needs pyarrow: pip install 'calibayes[parquet]'"
-        ) from None
+    pa = required_pyarrow("files that end in .zst")
+    return pa.CompressedOutputStream(pa.PythonFile(_LeftOpen(file), mode="w"), "zstd")
 
 
 COMPRESSORS: Mapping[str, Callable[[Any], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file, mode="wb", mtime=0),
     ".zst": _zstd,
 }
-
-
-def refuse_terminal(path: Path | None, kind: str) -> None:
-    """Raises ValueError if a binary format would be written to a terminal."""
-    if path is None and kind in ("parquet", "arrow") and sys.stdout.isatty():
-        raise ValueError(f"the format {kind} is not written to a terminal; give a file with -o FILE")
 
 
 # -- Rows of named columns as CSV, JSON lines, Parquet or Arrow: texts, labels and numbers -------------------
@@ -138,16 +138,6 @@ def label_texts(classes: Array) -> list[str]:
     return [str(label) for label in plain_labels(classes).tolist()]
 
 
-class RowWriter(Protocol):
-    """Writes rows in a format. `encoded` may be called by several threads, `write` is called in the order of the rows."""
-
-    def encoded(self, columns: Columns) -> Any:
-        """Rows as `write` takes them."""
-
-    def write(self, rows: Any) -> None:
-        """Write encoded rows."""
-
-
 class TextWriter:
     """Rows as CSV, or as JSON lines if ``as_json``."""
 
@@ -172,40 +162,46 @@ class ArrowWriter:
         self.writer, self.schema = writer, schema
 
     def encoded(self, columns: Columns) -> Any:
-        arrays = [value.tolist() if isinstance(value, Labels) else value for value in columns.values()]
-        return pyarrow().table(
-            [pyarrow().array(array, kind) for array, kind in zip(arrays, self.schema.types, strict=True)],
-            schema=self.schema,
-        )
+        values = [value.tolist() if isinstance(value, Labels) else value for value in columns.values()]
+        arrays = list(map(pyarrow().array, values, self.schema.types))
+        return pyarrow().table(arrays, schema=self.schema)
 
     def write(self, rows: Any) -> None:
         self.writer.write_table(rows)
 
 
 @contextmanager
-def row_writer(file: BinaryIO, kind: str, example: Columns) -> Iterator[RowWriter]:
+def row_writer(file: BinaryIO, kind: str, example: Columns) -> Iterator[TextWriter | ArrowWriter]:
     """A writer of rows in a format ("csv", "jsonl", "parquet", "arrow"); ``example`` has the names and types.
+
+    `encoded` may be called by several threads, `write` takes its results in the order of the rows.
 
     Raises ValueError if the format needs pyarrow and it is not installed.
     """
     if kind in ("csv", "jsonl"):
         yield TextWriter(file, tuple(example), as_json=kind == "jsonl")
         return
-    try:
-        schema = _schema(example)
-    except ImportError:
-        raise ValueError(f"writing {kind} needs pyarrow: pip install 'calibayes[parquet]'") from None
-    sink = pyarrow().PythonFile(file, mode="w")
-    if kind == "parquet":
-        opened = module_of_pyarrow("parquet").ParquetWriter(sink, schema)
-    else:
-        opened = module_of_pyarrow("ipc").new_file(sink, schema)
-    with opened as writer:
+    schema = _schema(required_pyarrow(kind), example)
+    with arrow_writer(pyarrow().PythonFile(file, mode="w"), kind, schema) as writer:
         yield ArrowWriter(writer, schema)
 
 
-def _schema(example: Columns) -> Any:
-    pa = pyarrow()
+def required_pyarrow(kind: str) -> Any:
+    """The module pyarrow. Raises ValueError if it is not installed."""
+    try:
+        return pyarrow()
+    except ImportError:
+        raise ValueError(f"writing {kind} needs pyarrow: pip install 'calibayes[parquet]'") from None
+
+
+def arrow_writer(file: Any, kind: str, schema: Any) -> Any:
+    """A writer of tables to a Parquet or an Arrow file."""
+    if kind == "parquet":
+        return module_of_pyarrow("parquet").ParquetWriter(file, schema)
+    return module_of_pyarrow("ipc").new_file(file, schema)
+
+
+def _schema(pa: Any, example: Columns) -> Any:
     types = {
         name: pa.array(plain_labels(value.classes).tolist()).type
         if isinstance(value, Labels)

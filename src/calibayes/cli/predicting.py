@@ -4,38 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
-from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text
+from typer import Option
 
 from calibayes.analysis.explanation import Explanation
 from calibayes.cli import options
-from calibayes.cli.application import (
-    examples,
-    note,
-    print_json,
-    print_table,
-    print_text,
-    printable,
-    result_table,
-    working,
-)
+from calibayes.cli.application import examples, note, print_json, print_rows, print_text, working
 from calibayes.cli.options import as_in_training, expected_of, load_model
-from calibayes.cli.outputs import (
-    FORMATS,
-    Columns,
-    Labels,
-    format_of,
-    label_texts,
-    output_file,
-    refuse_terminal,
-    row_writer,
-)
+from calibayes.cli.outputs import Columns, Labels, format_of, label_texts, output_file, row_writer
 from calibayes.cli.rows import each_block
 from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
@@ -58,32 +36,25 @@ PREDICT_EXAMPLES = examples(
 def predict_command(
     model: options.ModelArgument,
     table: options.TableArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File to write; its ending says the format. Default: standard output."
-        ),
-    ] = None,
-    form: Annotated[
-        str | None, typer.Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")
-    ] = None,
+    output: options.Output = None,
+    form: options.Form = None,
     only: Annotated[
-        str | None, typer.Option(help="Write the prediction or the probabilities only. Default: both.")
+        str | None, Option(help="Write the prediction or the probabilities only. Default: both.")
     ] = None,
     identifier: Annotated[
         list[str] | None,
-        typer.Option("--id", help="Column of the table to write first, as it is; can be repeated."),
+        Option("--id", help="Column of the table to write first, as it is; can be repeated."),
     ] = None,
     digits: Annotated[
-        int | None, typer.Option(min=1, max=17, help="Decimal places of probabilities. Default: all.")
+        int | None, Option(min=1, max=17, help="Decimal places of probabilities. Default: all.")
     ] = None,
     jobs: options.Jobs = None,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
     encoding: options.Encoding = None,
     missing_value: options.MissingValue = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
-    block_bytes: Annotated[int, typer.Option(min=1, hidden=True)] = BLOCK_BYTES,
+    as_json: options.AsLines = False,
+    block_bytes: Annotated[int, Option(min=1, hidden=True)] = BLOCK_BYTES,
 ) -> None:
     """Predict the class of each row of a table with a saved model.
 
@@ -92,7 +63,6 @@ def predict_command(
     the table may be in any order, and further ones are not used.
     """
     kind = format_of(output, form, as_json)
-    refuse_terminal(output, kind)
     if only is not None:
         options.require_known("--only", only, PARTS)
     identifiers = tuple(options.several(identifier))
@@ -105,7 +75,7 @@ def predict_command(
     if clash := set(identifiers) & set(predictor.example):
         raise ValueError(f"--id {min(clash)} has the name of a column of the output; rename it in the table")
     with (
-        working(f"predicting the rows of {opened.where}") as work,
+        working(f"predicting the rows of {opened.where}") as show,
         output_file(output) as file,
         row_writer(file, kind, example) as writer,
     ):
@@ -114,7 +84,7 @@ def predict_command(
         for number, block in each_block(opened, expected, encode, jobs or default_jobs()):
             writer.write(block)
             rows += number
-            work.update(f"{rows:,} rows predicted")
+            show(f"{rows:,} rows predicted")
     if rows == 0:
         note(f"{opened.where} has no rows below its header")
 
@@ -182,7 +152,6 @@ EVALUATE_EXAMPLES = examples(
     "calibayes evaluate penguins.safetensors penguins.csv --target species",
     "calibayes evaluate penguins.safetensors penguins.csv --target species --json",
 )
-console = Console()
 
 
 @dataclass(frozen=True)
@@ -227,8 +196,8 @@ class ScoreSums:
 def evaluate_command(
     model: options.ModelArgument,
     table: options.TableArgument,
-    target: Annotated[str | None, typer.Option(help="Column of the true classes.")] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of the weights of the rows.")] = None,
+    target: Annotated[str | None, Option(help="Column of the true classes.")] = None,
+    weights: Annotated[str | None, Option(help="Column of the weights of the rows.")] = None,
     jobs: options.Jobs = None,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
@@ -249,12 +218,11 @@ def evaluate_command(
     given = as_in_training(fitted, options.csv_options(separator, decimal, encoding, missing_value))
     opened = open_table(table, expected, given)
     classes, scores = np.asarray(fitted.classes_), None
-    with working(f"predicting the rows of {opened.where}") as work:
-        for _, more in each_block(
-            opened, expected, lambda piece: scores_of(fitted, piece), jobs or default_jobs()
-        ):
+    with working(f"predicting the rows of {opened.where}") as show:
+        score = lambda piece: scores_of(fitted, piece)
+        for _, more in each_block(opened, expected, score, jobs or default_jobs()):
             scores = more if scores is None else scores + more
-            work.update(f"{scores.rows:,} rows predicted")
+            show(f"{scores.rows:,} rows predicted")
     if scores is None or scores.confusion.sum() == 0:
         raise ValueError(f"{opened.where} has no row with a label in column {target!r}")
     _print(scores, label_texts(classes), as_json)
@@ -275,13 +243,8 @@ def scores_of(model: Any, piece: Piece) -> ScoreSums:
     p, hot = posterior[known], np.eye(k)[truth[known]]
     losses = -np.log(np.maximum(p[np.arange(len(p)), truth[known]], SMALLEST))
     squares = ((p - hot) ** 2).sum(axis=1)
-    return ScoreSums(
-        confusion,
-        float(losses @ weight[known]),
-        float(squares @ weight[known]),
-        int(labeled.sum()),
-        int((~labeled).sum()),
-    )
+    log_loss, square_sum, rows = losses @ weight[known], squares @ weight[known], int(labeled.sum())
+    return ScoreSums(confusion, float(log_loss), float(square_sum), rows, len(labels) - rows)
 
 
 def _codes(labels: Array, classes: Array) -> Array:
@@ -292,7 +255,6 @@ def _codes(labels: Array, classes: Array) -> Array:
 
 def _print(scores: ScoreSums, classes: list[str], as_json: bool) -> None:
     summary = scores.summary(classes)
-    shown = [printable(name) for name in classes]
     if unknown := scores.confusion[-1].sum():
         note(
             f"rows with a weight of {unknown:g} have a class that the model does not know: they count as errors, and log "
@@ -302,36 +264,20 @@ def _print(scores: ScoreSums, classes: list[str], as_json: bool) -> None:
         print_json(summary)
         return
     left_out = f"; {counted(scores.unlabeled, 'row')} without a label left out" if scores.unlabeled else ""
-    print_text(
-        console, f"{counted(scores.rows, 'row')}, {counted(len(classes), 'class', 'classes')}{left_out}"
-    )
-    print_text(
-        console,
-        f"error {100 * summary['error']:.2f} %, log loss {summary['log_loss']:.4f}, Brier score {summary['brier']:.4f}\n",
-    )
-    print_table(console, _class_table(summary))
-    print_text(console, "\nconfusion: true class in rows, predicted class in columns")
-    print_table(console, _confusion_table(scores.confusion, shown))
+    size = f"{counted(scores.rows, 'row')}, {counted(len(classes), 'class', 'classes')}"
+    error = f"error {100 * summary['error']:.2f} %, log loss {summary['log_loss']:.4f}"
+    print_text(f"{size}{left_out}\n{error}, Brier score {summary['brier']:.4f}\n")
+    print_rows(["class", "weight", "precision", "recall", "F1"], map(_class_row, summary["classes"]))
+    print_text("\nconfusion: true class in rows, predicted class in columns")
+    names = [*classes, "(unknown)"] if unknown else classes
+    weights = ([f"{weight:g}" for weight in row] for row in scores.confusion)
+    print_rows(["", *classes], ([name, *row] for name, row in zip(names, weights, strict=False)))
 
 
-def _class_table(summary: dict[str, Any]) -> RichTable:
-    table = result_table("class", "weight", "precision", "recall", "F1")
-    for one in summary["classes"]:
-        shares = (one["precision"], one["recall"], one["f1"])
-        table.add_row(
-            Text(printable(one["class"])),
-            f"{one['weight']:g}",
-            *("" if np.isnan(share) else f"{share:.4f}" for share in shares),
-        )
-    return table
-
-
-def _confusion_table(confusion: Array, classes: list[str]) -> RichTable:
-    table = result_table("", *classes)
-    rows = [*classes, "(unknown)"] if confusion[-1].any() else classes
-    for name, weights in zip(rows, confusion, strict=False):
-        table.add_row(Text(name), *(f"{weight:g}" for weight in weights))
-    return table
+def _class_row(one: dict[str, Any]) -> list[str]:
+    shares = (one["precision"], one["recall"], one["f1"])
+    shown = ["" if np.isnan(share) else f"{share:.4f}" for share in shares]
+    return [one["class"], f"{one['weight']:g}", *shown]
 
 
 # -- ``calibayes explain``: what each column contributes to the predictions of a saved model -----------------
@@ -349,15 +295,15 @@ def explain_command(
     table: options.TableArgument,
     row: Annotated[
         list[str] | None,
-        typer.Option(help="Number of a row below the header, from 1, to explain; can be repeated."),
+        Option(help="Number of a row below the header, from 1, to explain; can be repeated."),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="Class to compare with. Default: the second most probable one of each row."),
+        Option(help="Class to compare with. Default: the second most probable one of each row."),
     ] = None,
     max_rows: Annotated[
         int,
-        typer.Option(min=1, help="Largest number of rows for the overall contributions, drawn at random."),
+        Option(min=1, help="Largest number of rows for the overall contributions, drawn at random."),
     ] = EXPLAINED_ROWS,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
@@ -376,15 +322,15 @@ def explain_command(
     expected = expected_of(fitted)
     given = as_in_training(fitted, options.csv_options(separator, decimal, encoding, missing_value))
     numbers = _row_numbers(row)
-    label = None if against is None else _class(fitted, against)
+    label = None if against is None else options.class_of(fitted, "--against", against)
     opened = open_table(table, expected, given)
-    with working(f"reading {opened.where}") as work:
+    with working(f"reading {opened.where}") as show:
         pieces = [piece for _, piece in each_block(opened, expected, lambda piece: piece.table, 1)]
         if not pieces:
             raise ValueError(f"{opened.where} has no rows below its header")
         rows = _joined(pieces)
         chosen = _chosen(rows.n, numbers, max_rows, seed)
-        work.update(f"explaining {len(chosen)} rows")
+        show(f"explaining {len(chosen)} rows")
         fitted.set_params(n_jobs=jobs or default_jobs())
         explanation = fitted.explain(rows.rows(chosen), label, random_state=seed)
     if numbers:
@@ -403,12 +349,6 @@ def _row_numbers(given: list[str] | None) -> list[int]:
     return list(map(int, texts))
 
 
-def _class(model: Any, text: str) -> Any:
-    """The class that is written so. Raises ValueError if there is none."""
-    texts = label_texts(model.classes_)
-    return model.classes_[texts.index(options.require_known("--against", text, texts))]
-
-
 def _joined(pieces: list[Table]) -> Table:
     """All rows as one table; columns have the type that all of their blocks have in common."""
     types = column_types(pieces[0])
@@ -421,11 +361,9 @@ def _chosen(n: int, numbers: list[int], most: int, seed: int) -> Any:
     beyond = [number for number in numbers if number > n]
     if beyond:
         raise ValueError(f"--row {beyond[0]} does not exist: the table has {n} rows")
-    if numbers:
-        return np.array(numbers) - 1
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+    if not numbers and n > most:
+        return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+    return np.array(numbers) - 1 if numbers else np.arange(n)
 
 
 def _print_overall(explanation: Explanation, as_json: bool) -> None:
@@ -433,32 +371,20 @@ def _print_overall(explanation: Explanation, as_json: bool) -> None:
     if as_json:
         print_json({"rows": len(explanation.chosen), "mean_absolute_contribution": overall})
         return
-    table = result_table("column", "mean absolute contribution")
-    for name, size in overall.items():
-        table.add_row(Text(printable(name)), f"{size:.4f}")
-    print_table(console, table)
+    rows = [(name, f"{size:.4f}") for name, size in overall.items()]
+    print_rows(["column", "mean absolute contribution"], rows)
 
 
 def _print_rows(explanation: Explanation, numbers: list[int], as_json: bool) -> None:
-    chosen, other = label_texts(explanation.chosen), label_texts(explanation.other)
+    classes = label_texts(explanation.chosen), label_texts(explanation.other), explanation.log_odds.tolist()
+    sizes = [dict(zip(explanation.names, row, strict=True)) for row in explanation.contributions.tolist()]
+    names = ("row", "class", "against", "log_odds", "contributions")
+    found = [dict(zip(names, row, strict=True)) for row in zip(numbers, *classes, sizes, strict=True)]
     if as_json:
-        print_json([_row(explanation, i, number, chosen[i], other[i]) for i, number in enumerate(numbers)])
+        print_json(found)
         return
-    for i, number in enumerate(numbers):
-        found = _row(explanation, i, number, chosen[i], other[i])
-        print_text(console, f"row {number}: {chosen[i]} against {other[i]}, log odds {found['log_odds']:.4f}")
-        table = result_table("column", "contribution")
-        for name, size in sorted(found["contributions"].items(), key=lambda pair: -abs(pair[1])):
-            table.add_row(Text(printable(name)), f"{size:+.4f}")
-        print_table(console, table)
-
-
-def _row(explanation: Explanation, i: int, number: int, chosen: str, other: str) -> dict[str, Any]:
-    sizes = explanation.contributions[i].tolist()
-    return {
-        "row": number,
-        "class": chosen,
-        "against": other,
-        "log_odds": float(explanation.log_odds[i]),
-        "contributions": dict(zip(explanation.names, sizes, strict=True)),
-    }
+    for one in found:
+        against = f"{one['class']} against {one['against']}"
+        print_text(f"row {one['row']}: {against}, log odds {one['log_odds']:.4f}")
+        ordered = sorted(one["contributions"].items(), key=lambda pair: -abs(pair[1]))
+        print_rows(["column", "contribution"], [(name, f"{size:+.4f}") for name, size in ordered])

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from rich.console import Console
+from typer import Option
 
 from calibayes.cli import options
-from calibayes.cli.application import Work, examples, note, print_json, print_text, working
+from calibayes.cli.application import examples, note, print_json, print_text, working
 from calibayes.cli.options import as_in_training, load_model
 from calibayes.cli.outputs import output_file
 from calibayes.cli.rows import labeled_table
@@ -22,50 +21,47 @@ REPORT_EXAMPLES = examples(
     "calibayes report penguins.csv --target species -o report.html --model LDA --folds 2",
     "calibayes report penguins.csv --target species -o nb.html --model-file nb.safetensors --json",
 )
-console = Console()
 
 
 def report_command(
     table: options.TableArgument,
-    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    target: Annotated[str | None, Option(help="Column to predict.")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Page to write, such as report.html.")
+        Path | None, Option("--output", "-o", help="Page to write, such as report.html.")
     ] = None,
     model_file: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="Describe this saved model on the table, whose rows it was not trained on; compare no others."
         ),
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="Model to compare; can be repeated. Default: all that are not slow on the table.",
             autocompletion=options.complete_models,
         ),
     ] = None,
     rule: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="Training rule to compare; can be repeated. Default: ml and rc.",
             autocompletion=options.complete_rules,
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")] = 5,
+    folds: Annotated[int, Option(min=2, help="Number of cross-validation folds.")] = 5,
     max_rows: Annotated[
-        int | None, typer.Option(min=1, help="Most rows that models are compared on. Default: 5,000.")
+        int | None, Option(min=1, help="Most rows that models are compared on. Default: 5,000.")
     ] = None,
     silence: Annotated[
         list[str] | None,
-        typer.Option(metavar="CODE", help="Numbered check that is not run, such as CB004; can be repeated."),
+        Option(metavar="CODE", help="Numbered check that is not run, such as CB004; can be repeated."),
     ] = None,
     costs: Annotated[
         str | None,
-        typer.Option(
-            help="Costs of mistakes as JSON, [[0, 1], [5, 0]]: rows are true classes, in sorted order."
-        ),
+        Option(help="Costs of mistakes as JSON, [[0, 1], [5, 0]]: rows are true classes, in sorted order."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    title: Annotated[str | None, Option(help="Title of the page.")] = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     separator: options.Separator = None,
@@ -84,17 +80,16 @@ def report_command(
         raise ValueError("--model-file describes one model: leave --model and --rule out")
     given = options.csv_options(separator, decimal, encoding, missing_value)
     common = {"ignore": tuple(options.several(silence)), "costs": _costs(costs), "title": title}
-    with working(f"reading {table}", total=1.0) as work, output_file(output) as file:
+    with working(f"reading {table}", total=1.0) as show, output_file(output) as file:
         fitted = None if model_file is None else load_model(model_file)
         data = labeled_table(table, target, given if fitted is None else as_in_training(fitted, given))
         _print_notes(data)
-        common["progress"] = _progress(work)
+        common["progress"] = show
         if fitted is not None:
             report = _on_model(fitted, data, common)
         else:
-            names = (
-                options.chosen("--model", model, [*options.OWN_MODELS, *options.BASELINES]) if model else None
-            )
+            known = [*options.OWN_MODELS, *options.BASELINES]
+            names = options.chosen("--model", model, known) if model else None
             rules = options.chosen("--rule", rule, options.RULES) if rule else None
             compared = {"models": names, "rules": rules, "folds": folds, "seed": seed, "max_rows": max_rows}
             report = _on_table(data, jobs or 1, {**common, **compared})
@@ -102,7 +97,7 @@ def report_command(
     if as_json:
         print_json(report.to_dict())
     else:
-        print_text(console, f"report of {counted(len(data.data), 'row')} written to {output}")
+        print_text(f"report of {counted(len(data.data), 'row')} written to {output}")
 
 
 def _on_table(data: Dataset, jobs: int, given: dict[str, Any]) -> Any:
@@ -125,11 +120,6 @@ def _costs(text: str | None) -> Any:
         return None if text is None else json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"--costs {text} is no JSON: {error}; for example: '[[0, 1], [5, 0]]'") from None
-
-
-def _progress(work: Work) -> Any:
-    """What a report calls with the name of a stage and the share that is done."""
-    return lambda stage, share: work.update(str(stage), float(share))
 
 
 def _print_notes(data: Dataset) -> None:

@@ -9,19 +9,18 @@ from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
+from typer import Argument, Option
 
-from calibayes.cli import options
-from calibayes.cli.application import INTERRUPTED, examples, print_json, print_table, print_text
+from calibayes.cli import application, options
+from calibayes.cli.application import console, errors, examples, print_json, print_table, print_text
 from calibayes.datasets import find_file, list_datasets
 from calibayes.reproduction.catalog import PAPERS, reproduce, select_experiments
 from calibayes.reproduction.experiment import ResultCache, Settings
 from calibayes.reproduction.pages import format_pair, write_page, write_report
-from calibayes.reproduction.result_tables import ExperimentReport
+from calibayes.reproduction.result_tables import ExperimentReport, TableRow
 
-console, errors = Console(), Console(stderr=True)
 REPRODUCE_EXAMPLES = examples(
     "calibayes reproduce rc-probabilistic-2024 VI --datasets iris --trials 1 -j 1 --json",
 )
@@ -31,32 +30,28 @@ BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 def reproduce_command(
     paper: Annotated[
-        str | None, typer.Argument(help=f"One of {', '.join(p.name for p in PAPERS)}. Default: all.")
+        str | None, Argument(help=f"One of {', '.join(p.name for p in PAPERS)}. Default: all.")
     ] = None,
     table: Annotated[
         str | None,
-        typer.Argument(help="Table or figure of the paper, by its number there, such as VI or figure-1."),
+        Argument(help="Table or figure of the paper, by its number there, such as VI or figure-1."),
     ] = None,
     datasets: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Run only this data set; can be repeated.", autocompletion=options.complete_datasets
-        ),
+        Option(help="Run only this data set; can be repeated.", autocompletion=options.complete_datasets),
     ] = None,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Number of repetitions. Default: as in the paper.")
+        int | None, Option(min=1, help="Number of repetitions. Default: as in the paper.")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Number of processes. Default: one per core.")
+        int | None, Option("--jobs", "-j", min=1, help="Number of processes. Default: one per core.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for tables, figures and cached results.")] = Path(
+    out: Annotated[Path, Option(help="Folder for tables, figures and cached results.")] = Path(
         "reproduction"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="Only small data sets and few repetitions.")] = False,
-    download: Annotated[
-        bool, typer.Option("--download", help="Download missing data sets from OpenML.")
-    ] = False,
-    page: Annotated[Path | None, typer.Option(help="Also write all results to this Markdown page.")] = None,
+    quick: Annotated[bool, Option("--quick", help="Only small data sets and few repetitions.")] = False,
+    download: Annotated[bool, Option("--download", help="Download missing data sets from OpenML.")] = False,
+    page: Annotated[Path | None, Option(help="Also write all results to this Markdown page.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Run the experiments of the papers and compare the results with the published numbers.
@@ -68,8 +63,8 @@ def reproduce_command(
     try:
         reports = _run(paper, table, settings, ResultCache(out / "cache"), jobs or os.cpu_count() or 1)
     except KeyboardInterrupt:
-        print_text(errors, "interrupted; finished results are cached, run the same command again to resume")
-        raise typer.Exit(INTERRUPTED) from None
+        print_text("interrupted; finished results are cached, run the same command again to resume", errors)
+        raise typer.Exit(application.INTERRUPTED) from None
     if as_json:
         print_json([_as_json(report) for report in reports])
     else:
@@ -77,7 +72,7 @@ def reproduce_command(
             _print(report)
     words = _command_line(paper, table, datasets, trials, quick, page)
     _write(reports, out, page, words)
-    print_text(errors if as_json else console, f"Tables and figures are in {out}.")
+    print_text(f"Tables and figures are in {out}.", errors if as_json else console)
 
 
 def _write(reports: list[ExperimentReport], out: Path, page: Path | None, words: str) -> None:
@@ -87,26 +82,18 @@ def _write(reports: list[ExperimentReport], out: Path, page: Path | None, words:
         if page is not None:
             write_page(reports, page, words)
     except ImportError as error:
-        print_text(errors, f"figures were not written: {error}")
+        print_text(f"figures were not written: {error}", errors)
 
 
 def _as_json(report: ExperimentReport) -> dict[str, Any]:
-    rows = [
-        {
-            "label": row.label,
-            "reason": row.reason,
-            "cells": {name: format_pair(row.pairs[name]) for name in report.columns if name in row.pairs},
-        }
-        for row in report.rows
-    ]
-    return {
-        "paper": report.paper,
-        "name": report.name,
-        "title": report.title,
-        "notes": list(report.notes),
-        "columns": list(report.columns),
-        "rows": rows,
-    }
+    rows = [{"label": row.label, "reason": row.reason, "cells": _cells(report, row)} for row in report.rows]
+    names = ("paper", "name", "title", "notes", "columns")
+    return {**{name: getattr(report, name) for name in names}, "rows": rows}
+
+
+def _cells(report: ExperimentReport, row: TableRow) -> dict[str, str]:
+    """Column -> our number and the published one."""
+    return {name: format_pair(row.pairs[name]) for name in report.columns if name in row.pairs}
 
 
 def _dataset_names(given: list[str] | None) -> tuple[str, ...] | None:
@@ -126,25 +113,22 @@ def _run(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("tasks", total=None)
-        return reproduce(
-            select_experiments(paper, table),
-            settings,
-            cache,
-            jobs=jobs,
-            on_total=lambda count: progress.update(task, total=count),
-            on_finished=lambda count: progress.update(task, advance=count),
-        )
+        report = {
+            "on_total": lambda count: progress.update(task, total=count),
+            "on_finished": lambda count: progress.update(task, advance=count),
+        }
+        return reproduce(select_experiments(paper, table), settings, cache, jobs=jobs, **report)
 
 
 def _print(report: ExperimentReport) -> None:
     console.print(f"\n{report.paper} {report.name}: {report.title}", style="bold", highlight=False)
     for text in report.notes:
-        print_text(console, text)
+        print_text(text)
     if report.rows:
-        print_table(console, _table(report))
+        print_table(_table(report))
     for row in report.rows:
         if row.reason:
-            print_text(console, f"{row.label}: {row.reason}", style="dim")
+            print_text(f"{row.label}: {row.reason}", style="dim")
 
 
 def _table(report: ExperimentReport) -> RichTable:
@@ -158,8 +142,9 @@ def _table(report: ExperimentReport) -> RichTable:
     for name in report.columns:
         table.add_column(name, justify="right")
     for row in report.rows:
-        cells = [format_pair(row.pairs[name]) if name in row.pairs else "" for name in report.columns]
-        table.add_row(row.label, *(BOLD.sub(r"[bold]\1[/bold]", cell) for cell in cells))
+        cells = _cells(report, row)
+        shown = (BOLD.sub(r"[bold]\1[/bold]", cells.get(name, "")) for name in report.columns)
+        table.add_row(row.label, *shown)
     return table
 
 

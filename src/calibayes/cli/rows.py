@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from calibayes.cli.application import note, raise_noted_interruption
+from calibayes.cli.outputs import arrow_writer, required_pyarrow
 from calibayes.core.notices import counted, listed
 from calibayes.datasets.loading import Dataset, labeled_data
 from calibayes.streams.csv_blocks import RowError
 from calibayes.streams.stream_input import open_stream
 from calibayes.streams.text_input import ExpectedTable, OpenTable, Piece, read_whole, require_columns
 from calibayes.tables.csv_file import CsvOptions
-from calibayes.tables.read import module_of_pyarrow, pyarrow
 
 # -- A function of many items in several threads, with the results in order and a bounded number of items in memory
 
@@ -87,14 +87,8 @@ def write_frame(frame: Any, kind: str, file: BinaryIO) -> None:
             frame.to_json(text, orient="records", lines=True, date_format="iso")
         file.write(text.getvalue().encode())
         return
-    try:
-        table = pyarrow().Table.from_pandas(frame, preserve_index=False)
-    except ImportError:
-        raise ValueError(f"writing {kind} needs pyarrow: pip install 'calibayes[parquet]'") from None
-    if kind == "parquet":
-        module_of_pyarrow("parquet").write_table(table, file)
-        return
-    with module_of_pyarrow("ipc").new_file(file, table.schema) as writer:
+    table = required_pyarrow(kind).Table.from_pandas(frame, preserve_index=False)
+    with arrow_writer(file, kind, table.schema) as writer:
         writer.write_table(table)
 
 

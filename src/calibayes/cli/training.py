@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from rich.box import SIMPLE
-from rich.console import Console
 from rich.table import Table as RichTable
+from typer import Argument, Option
 
 import calibayes
 from calibayes.cli import options
@@ -28,44 +27,43 @@ FIT_EXAMPLES = examples(
     "calibayes fit penguins.csv --target sex -o sex.safetensors --model NaiveBayes --kind year=categorical "
     "--set discretize=mdl --ignore island",
 )
-console = Console()
 
 
 def fit_command(
     table: options.TableArgument,
-    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    target: Annotated[str | None, Option(help="Column to predict.")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Model file to write, such as model.safetensors.")
+        Path | None, Option("--output", "-o", help="Model file to write, such as model.safetensors.")
     ] = None,
     model: Annotated[
         str,
-        typer.Option(
+        Option(
             help=f"Model to train, one of {', '.join([*options.OWN_MODELS, *options.FURTHER_MODELS])}.",
             autocompletion=options.complete_fitted_models,
         ),
     ] = "BayesClassifier",
     rule: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help=f"Training rule, one of {', '.join(options.RULES)}. Default: that of the model.",
             autocompletion=options.complete_rules,
         ),
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the model; can be repeated."),
+        Option("--set", metavar="NAME=VALUE", help="Parameter of the model; can be repeated."),
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="COLUMN=KIND",
             help="How a column is modeled (categorical, identifier, kernel, gaussian, ...); can be repeated.",
         ),
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; can be repeated.")
+        list[str] | None, Option(metavar="COLUMN", help="Column to leave out; can be repeated.")
     ] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of the weights of the rows.")] = None,
+    weights: Annotated[str | None, Option(help="Column of the weights of the rows.")] = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     separator: options.Separator = None,
@@ -80,19 +78,18 @@ def fit_command(
     cells. CSV, Parquet and Arrow files of more than 32 MB are read in passes, so that they need not fit in memory.
     """
     if target is None or output is None:
-        raise options.lacking(
-            target, "-o FILE (the model file to write)", f"fit {table}", "model.safetensors"
-        )
+        written = "-o FILE (the model file to write)"
+        raise options.lacking(target, written, f"fit {table}", "model.safetensors")
     if not output.parent.is_dir() or output.is_dir():
         raise ValueError(f"{output} cannot be written: there is no such folder, or it is one")
     estimator = _estimator(model, rule, set_, seed, jobs)
     given = options.csv_options(separator, decimal, encoding, missing_value)
-    with working(f"reading {table}") as work:
+    with working(f"reading {table}") as show:
         data = training_data(table, target, weights, options.several(ignore), given)
         for text in (*data.notes, *quantity_notes(data.labels)):
             note(text)
         _set_kinds(estimator, options.pairs("--kind", kind, "column", data.names))
-        work.update(f"training {model}")
+        show(f"training {model}")
         start = time.perf_counter()
         estimator.fit(data.rows, data.labels, sample_weight=data.weights)
         seconds = time.perf_counter() - start
@@ -140,14 +137,10 @@ def _set_kinds(estimator: Any, kinds: dict[str, str]) -> None:
 
 def quantity_notes(labels: Any) -> list[str]:
     """A note if labels in memory look like a quantity."""
-    if (
-        getattr(labels, "dtype", np.dtype(object)).kind not in "fiu"
-        or labels.nunique() <= calibayes.compare.MANY_CLASSES
-    ):
+    is_numeric = getattr(labels, "dtype", np.dtype(object)).kind in "fiu"
+    if not is_numeric or (k := labels.nunique()) <= calibayes.compare.MANY_CLASSES:
         return []
-    return [
-        f"the target has {labels.nunique()} distinct numbers: is it a quantity? Each number is taken as a class"
-    ]
+    return [f"the target has {k} distinct numbers: is it a quantity? Each number is taken as a class"]
 
 
 def _print(estimator: Any, model: str, output: Path, seconds: float, as_json: bool) -> None:
@@ -168,7 +161,7 @@ def _print(estimator: Any, model: str, output: Path, seconds: float, as_json: bo
         )
         return
     k = counted(len(estimator.classes_), "class", "classes")
-    print_text(console, f"{model} trained on {trained}, {k}, in {seconds:.1f} s; saved to {output}")
+    print_text(f"{model} trained on {trained}, {k}, in {seconds:.1f} s; saved to {output}")
 
 
 # -- ``calibayes compare``: cross-validate models and training rules on the same folds -----------------------
@@ -182,19 +175,19 @@ COMPARE_EXAMPLES = examples(
 def compare_command(
     table: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="[TABLE]",
             help="CSV, Parquet or Arrow file, also compressed; - is standard input. Default: the Palmer penguins.",
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Column to predict. Required with TABLE; 'species' for the penguins.")
+        str | None, Option(help="Column to predict. Required with TABLE; 'species' for the penguins.")
     ] = None,
-    count: Annotated[int, typer.Option("--folds", min=2, help="Number of cross-validation folds.")] = 5,
-    seed: Annotated[int, typer.Option(help="Random seed of the folds.")] = 0,
+    count: Annotated[int, Option("--folds", min=2, help="Number of cross-validation folds.")] = 5,
+    seed: Annotated[int, Option(help="Random seed of the folds.")] = 0,
     model: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="Model to compare; can be repeated. Default: all of "
             f"{', '.join([*options.OWN_MODELS, *options.BASELINES])} (the last two are scikit-learn's).",
             autocompletion=options.complete_models,
@@ -202,16 +195,16 @@ def compare_command(
     ] = None,
     rule: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help=f"Training rule to compare; can be repeated. Default: all of {', '.join(options.RULES)}.",
             autocompletion=options.complete_rules,
         ),
     ] = None,
     baselines: Annotated[
         bool,
-        typer.Option(help="Whether scikit-learn's classifiers are compared, too, if no --model is given."),
+        Option(help="Whether scikit-learn's classifiers are compared, too, if no --model is given."),
     ] = True,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of threads of each fit.")] = 1,
+    jobs: Annotated[int, Option("--jobs", "-j", min=1, help="Number of threads of each fit.")] = 1,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
     encoding: options.Encoding = None,
@@ -242,10 +235,10 @@ def compare_command(
     if as_json:
         print_json(_as_json(data, ranking, results, count, seed))
         return
-    print_table(console, ranking_table(ranking, count))
-    print_text(console, calibayes.compare.describe_best(ranking))
+    print_table(ranking_table(ranking, count))
+    print_text(calibayes.compare.describe_best(ranking))
     if any(result.rule == calibayes.compare.NO_RULE for result in ranking):
-        print_text(console, calibayes.compare.DESCRIPTION)
+        print_text(calibayes.compare.DESCRIPTION)
     _print_notes(results)
 
 
@@ -292,12 +285,9 @@ def _print_summary(data: calibayes.datasets.Dataset) -> None:
     missing, (n, d) = int(data.data.isna().to_numpy().sum()), data.data.shape
     size = (counted(n, "row"), counted(d, "column"), counted(data.target.nunique(), "class", "classes"))
     dropped = counted(data.unlabeled_rows, "row")
-    print_text(
-        console,
-        f"{data.name}: {', '.join(size)}"
-        + (f"; {counted(missing, 'missing value')}" if missing else "")
-        + (f"; {dropped} without a label dropped" if data.unlabeled_rows else ""),
-    )
+    gaps = f"; {counted(missing, 'missing value')}" if missing else ""
+    unlabeled = f"; {dropped} without a label dropped" if data.unlabeled_rows else ""
+    print_text(f"{data.name}: {', '.join(size)}{gaps}{unlabeled}")
 
 
 def _run(
@@ -305,10 +295,10 @@ def _run(
 ) -> list[calibayes.compare.FoldResult]:
     splits = calibayes.compare.stratified_folds(np.asarray(data.target), count, seed)
     results = []
-    with working("training", total=len(pairs) * len(splits)) as work:
+    with working("training", total=len(pairs) * len(splits)) as show:
         for result in calibayes.compare.compare(data, pairs, splits, jobs):
             results.append(result)
-            work.update(f"{result.model} {result.rule}", len(results))
+            show(f"{result.model} {result.rule}", len(results))
     return results
 
 
@@ -351,4 +341,4 @@ def _print_notes(results: list[calibayes.compare.FoldResult]) -> None:
         models = ", ".join(dict.fromkeys(model for model, _ in counts))
         source = f"{models} {rules[0]}" if len(rules) == 1 else models
         noun = "fold" if len(counts) == 1 else "fit"
-        print_text(console, f"warning: {source} (in {counted(counts.total(), noun)}): {text}", style="dim")
+        print_text(f"warning: {source} (in {counted(counts.total(), noun)}): {text}", style="dim")

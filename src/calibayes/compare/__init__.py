@@ -45,34 +45,27 @@ def columns_by_type(frame: Any) -> tuple[list[str], list[str]]:
 
 def logistic_regression(frame: Any) -> Any:
     """Numbers imputed by the median (with an indicator column) and standardized; everything else one-hot encoded."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn import compose, impute, linear_model, pipeline, preprocessing
 
     numbers, others = columns_by_type(frame)
-    imputer = SimpleImputer(strategy="median", add_indicator=True)
-    columns = make_column_transformer(
-        (make_pipeline(imputer, StandardScaler()), numbers), (OneHotEncoder(handle_unknown="ignore"), others)
-    )
-    return make_pipeline(columns, LogisticRegression(max_iter=1000))
+    imputer = impute.SimpleImputer(strategy="median", add_indicator=True)
+    scaled = pipeline.make_pipeline(imputer, preprocessing.StandardScaler())
+    coded = preprocessing.OneHotEncoder(handle_unknown="ignore")
+    columns = compose.make_column_transformer((scaled, numbers), (coded, others))
+    return pipeline.make_pipeline(columns, linear_model.LogisticRegression(max_iter=1000))
 
 
 def gradient_boosting(frame: Any) -> Any:
     """Numbers as they are; everything else as categories of the trees."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OrdinalEncoder
+    from sklearn import compose, ensemble, pipeline, preprocessing
 
     numbers, others = columns_by_type(frame)
-    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
-    columns = make_column_transformer((codes, others), ("passthrough", numbers))
+    missing = {"handle_unknown": "use_encoded_value", "unknown_value": -1, "encoded_missing_value": -1}
+    coded = preprocessing.OrdinalEncoder(**missing)
+    columns = compose.make_column_transformer((coded, others), ("passthrough", numbers))
     categories = [j for j, name in enumerate(others) if frame[name].nunique() < MOST_CATEGORIES]
-    return make_pipeline(
-        columns, HistGradientBoostingClassifier(categorical_features=categories, random_state=0)
-    )
+    trees = ensemble.HistGradientBoostingClassifier(categorical_features=categories, random_state=0)
+    return pipeline.make_pipeline(columns, trees)
 
 
 BASELINES: Mapping[str, Callable[[Any], Any]] = {
@@ -205,10 +198,8 @@ def stratified_folds(target: Array, count: int, seed: int) -> list[tuple[Array, 
     if len(classes) < 2:
         raise ValueError(f"the target has only one class, {str(classes[0])!r}; at least two are needed")
     if sizes.min() < count:
-        rarest = str(classes[np.argmin(sizes)])
-        raise ValueError(
-            f"class {rarest!r} has {counted(int(sizes.min()), 'row')}, fewer than the {count} folds; use fewer folds"
-        )
+        rarest = f"class {str(classes[np.argmin(sizes)])!r} has {counted(int(sizes.min()), 'row')}"
+        raise ValueError(f"{rarest}, fewer than the {count} folds; use fewer folds")
     fold = shuffled_folds(np.searchsorted(classes, target.astype(str)), count, seed)
     return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(count)]
 
@@ -242,9 +233,8 @@ def run_fold(
         warnings.simplefilter("always")
         estimator.fit(frame, target[training])
     seconds = time.perf_counter() - start
-    scores, held_out_scores = (
-        _scores(estimator, data.data.iloc[rows], target[rows]) for rows in (training, held_out)
-    )
+    scores = _scores(estimator, data.data.iloc[training], target[training])
+    held_out_scores = _scores(estimator, data.data.iloc[held_out], target[held_out])
     members = getattr(estimator, "models_", {model: estimator}).values()
     histories = [member.history_["error"] for member in members if hasattr(member, "history_")]
     return FoldResult(

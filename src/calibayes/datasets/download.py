@@ -212,10 +212,8 @@ def read_arff(lines: Iterable[str]) -> tuple[list[str], list[list[str]]]:
     reader = csv.reader(body, quotechar="'", escapechar="\\", skipinitialspace=True)
     rows = [[_value(text) for text in row] for row in reader]
     if not names or not rows or any(len(row) != len(names) for row in rows):
-        raise ValueError(
-            "not a dense ARFF file: every row must have one value for each of the "
-            f"{len(names)} attributes in the header"
-        )
+        expected = f"every row must have one value for each of the {len(names)} attributes in the header"
+        raise ValueError(f"not a dense ARFF file: {expected}")
     return names, rows
 
 

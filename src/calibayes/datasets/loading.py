@@ -384,11 +384,8 @@ def is_local(name: str, data_home: str | Path | None = None) -> bool:
     >>> is_local("penguins")
     True
     """
-    return (
-        find_file(name, data_home) is not None
-        or name in BUNDLED
-        or (cache_folder() / f"{name}.csv.gz").exists()
-    )
+    cached = cache_folder() / f"{name}.csv.gz"
+    return find_file(name, data_home) is not None or name in BUNDLED or cached.exists()
 
 
 def list_datasets(data_home: str | Path | None = None) -> list[str]:

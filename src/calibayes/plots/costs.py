@@ -133,10 +133,8 @@ class CostDisplay(Display):
 
     @classmethod
     def _of(cls, rows: ScoredRows, costs: Any, pos_label: Any, name: str | None) -> CostDisplay:
-        if len(rows.classes) != 2:
-            raise ValueError(
-                f"a threshold needs two classes, got {len(rows.classes)}: {rows.classes.tolist()}"
-            )
+        if (k := len(rows.classes)) != 2:
+            raise ValueError(f"a threshold needs two classes, got {k}: {rows.classes.tolist()}")
         positive = rows.position(pos_label)
         order = [1 - positive, positive]
         matrix = checked_costs(ERRORS if costs is None else costs, 2)[np.ix_(order, order)]
@@ -152,16 +150,11 @@ class CostDisplay(Display):
         best, x = min(self.best_threshold, 1.0), np.minimum(self.thresholds, 1.0)
         least = f"least cost {self.least_cost:.3g} at {best:.3g}"
         options = {"color": MAIN, "label": legend_label(least if name is None else f"{name}: {least}")}
-        (self.line_,) = axes.step(
-            np.append(0.0, x), np.append(self.cost[0], self.cost), where="pre", **{**options, **kwargs}
-        )
+        x, y = np.append(0.0, x), np.append(self.cost[0], self.cost)
+        (self.line_,) = axes.step(x, y, where="pre", **{**options, **kwargs})
         (self.best_,) = axes.plot([best], [self.least_cost], marker="o", color=self.line_.get_color())
-        self.bayes_ = axes.axvline(
-            self.bayes_threshold,
-            linestyle="--",
-            label=f"best if the probabilities are calibrated ({self.bayes_threshold:.3g})",
-            **REFERENCE,
-        )
+        calibrated = f"best if the probabilities are calibrated ({self.bayes_threshold:.3g})"
+        self.bayes_ = axes.axvline(self.bayes_threshold, linestyle="--", label=calibrated, **REFERENCE)
         axes.set_ylim(bottom=0.0)
         label = literal(f"threshold of the probability of class {self.pos_label}")
         axes.set(xlim=(0.0, 1.0), xlabel=label, ylabel="mean cost of a row")

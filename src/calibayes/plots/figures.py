@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -24,9 +24,8 @@ def new_figure(width: float, height: float) -> Any:
             return import_module("matplotlib.pyplot").figure(**size)
         return import_module("matplotlib.figure").Figure(**size)
     except ImportError as error:
-        raise ImportError(
-            "plots need matplotlib, which is not installed: pip install 'calibayes[plots]'"
-        ) from error
+        advice = "pip install 'calibayes[plots]'"
+        raise ImportError(f"plots need matplotlib, which is not installed: {advice}") from error
 
 
 def axes_or_new(ax: Any, height: float) -> Any:
@@ -94,27 +93,32 @@ def panels(content: Mapping[str, Curves], *, columns: int, x: str, y: str) -> An
     >>> [axes.get_title(loc="left") for axes in figure.axes]
     ['iris']
     """
-    rows = -(-len(content) // columns)
-    figure = new_figure(3.2 * columns + 0.6, 2.6 * rows + 0.4)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for axes, (title, curves) in zip(grid.flat, content.items(), strict=False):
+    figure, grid = _grid(content, columns, (0.6, 0.4), "medium")
+    for axes, curves in zip(grid, content.values(), strict=True):
         for label, (x_values, y_values) in curves.items():
-            axes.plot(
-                x_values,
-                y_values,
-                label=legend_label(label) if label else None,
-                marker="o" if len(x_values) < 20 else None,
-                markersize=3,
-            )
-        axes.set_title(literal(title), loc="left", fontsize="medium")
-        axes.spines[["top", "right"]].set_visible(False)
+            named = {"label": legend_label(label) if label else None}
+            marked = {"marker": "o" if len(x_values) < 20 else None, "markersize": 3}
+            axes.plot(x_values, y_values, **named, **marked)
         if any(curves):
             axes.legend(frameon=False, fontsize="small")
-    for axes in grid.flat[len(content) :]:
-        axes.set_axis_off()
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
     return figure
+
+
+def _grid(
+    titles: Collection[str], columns: int, margins: tuple[float, float], fontsize: float | str
+) -> tuple[Any, list[Any]]:
+    """A new figure, and axes in it for each title."""
+    rows = -(-len(titles) // columns)
+    figure = new_figure(3.2 * columns + margins[0], 2.6 * rows + margins[1])
+    grid = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for axes, title in zip(grid, titles, strict=False):
+        axes.set_title(literal(title), loc="left", fontsize=fontsize)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in grid[len(titles) :]:
+        axes.set_axis_off()
+    return figure, grid[: len(titles)]
 
 
 # -- Box plots in panels -------------------------------------------------------------------------------------
@@ -154,15 +158,9 @@ def _in_panels(
     columns: int,
 ) -> Any:
     """A panel for each title, in which ``draw`` draws the values of all names; returns the figure."""
-    grid_rows = -(-len(panels) // columns)
-    figure = new_figure(3.2 * min(columns, len(panels)), 2.6 * grid_rows)
-    axes = figure.subplots(grid_rows, min(columns, len(panels)), squeeze=False).ravel()
-    for ax, (title, values) in zip(axes, panels.items(), strict=False):
+    figure, grid = _grid(panels, min(columns, len(panels)), (0.0, 0.0), 9)
+    for ax, values in zip(grid, panels.values(), strict=True):
         draw(ax, [list(sample) for sample in values.values()])
         ax.set_xticks(range(1, len(values) + 1), [literal(name) for name in values], rotation=60, fontsize=7)
-        ax.set_title(literal(title), loc="left", fontsize=9)
-        ax.spines[["top", "right"]].set_visible(False)
-    for ax in axes[len(panels) :]:
-        ax.set_axis_off()
     figure.supylabel(y, fontsize=9)
     return figure

@@ -46,17 +46,14 @@ class ScoredRows:
 
         Raises ValueError if there is no such class, or ``pos_label`` is None and there are not two classes.
         """
+        classes = self.classes.tolist()
         if pos_label is None:
-            if len(self.classes) != 2:
-                raise ValueError(
-                    f"pos_label must be given for {len(self.classes)} classes: one of {self.classes.tolist()}"
-                )
+            if len(classes) != 2:
+                raise ValueError(f"pos_label must be given for {len(classes)} classes: one of {classes}")
             return 1
         positions = np.flatnonzero(self.classes == pos_label)
         if not len(positions):
-            raise ValueError(
-                f"pos_label={pos_label!r} is not among the classes: give one of {self.classes.tolist()}"
-            )
+            raise ValueError(f"pos_label={pos_label!r} is not among the classes: give one of {classes}")
         return int(positions[0])
 
 
@@ -309,13 +306,17 @@ class ReliabilityDisplay(Display):
         label = legend_label(error if name is None else f"{name} ({error})")
         (self.diagonal_,) = axes.plot([0, 1], [0, 1], linestyle=":", **REFERENCE)
         (self.line_,) = axes.plot(self.prob_pred, self.prob_true, **{**MARKED, "label": label, **kwargs})
-        whiskers = {"color": self.line_.get_color(), "linewidth": 1, "alpha": 0.6}
-        self.bars_ = axes.vlines(self.prob_pred, self.lower, self.upper, **whiskers)
+        self.bars_ = _whiskers(axes, self.line_, self.lower, self.upper)
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         axes.set_xlabel(literal(f"mean probability of {self.label}"))
         axes.set_ylabel(literal(f"share of rows where {self.label} is true (bars: 95 %)"))
         axes.legend(frameon=False, loc="upper left")
         return self
+
+
+def _whiskers(axes: Any, line: Any, lower: Array, upper: Array) -> Any:
+    """Vertical intervals at the points of a line, in its color."""
+    return axes.vlines(line.get_xdata(), lower, upper, color=line.get_color(), linewidth=1, alpha=0.6)
 
 
 def _groups(probability: Array, n_bins: int, strategy: str) -> Array:
@@ -459,8 +460,7 @@ class CoverageDisplay(Display):
         label = legend_label("prediction sets" if name is None else name)
         (self.diagonal_,) = axes.plot([low, 1], [low, 1], linestyle=":", **REFERENCE)
         (self.line_,) = axes.plot(self.stated, self.observed, **{**MARKED, "label": label, **kwargs})
-        whiskers = {"color": self.line_.get_color(), "linewidth": 1, "alpha": 0.6}
-        self.bars_ = axes.vlines(self.stated, lower, upper, **whiskers)
+        self.bars_ = _whiskers(axes, self.line_, lower, upper)
         for x, y, size in zip(self.stated, self.observed, self.size, strict=True):
             axes.annotate(f"{size:.2f}", (x, y), (5, -11), textcoords="offset points", fontsize="small")
         axes.set(xlim=(low, 1.02), xlabel="nominal coverage", ylabel="observed coverage (bars: 95 %)")

@@ -119,6 +119,4 @@ def indistinguishable_groups(ranks: Any, difference: float) -> list[tuple[float,
     """First and last rank of each longest run of sorted ranks within ``difference``; runs of one rank are omitted."""
     spans = [(low, max(high for high in ranks if high - low <= difference)) for low in ranks]
     wide = [(float(low), float(high)) for low, high in spans if high > low]
-    return [
-        span for number, span in enumerate(wide) if not any(other[1] >= span[1] for other in wide[:number])
-    ]
+    return [span for j, span in enumerate(wide) if all(other[1] < span[1] for other in wide[:j])]

@@ -173,9 +173,8 @@ def plot_dependence(table: Dependence, label: Any = None, *, ax: Any = None) -> 
     signed = bool(np.nanmin(values, initial=0.0) < 0)
     largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     axes = axes_or_new(ax, 6.0)
-    image = axes.imshow(
-        values, cmap="RdBu_r" if signed else "Blues", vmin=-largest if signed else 0.0, vmax=largest
-    )
+    colors = {"cmap": "RdBu_r", "vmin": -largest} if signed else {"cmap": "Blues", "vmin": 0.0}
+    image = axes.imshow(values, vmax=largest, **colors)
     if len(table.names) <= 40:
         names = [literal(name) for name in table.names]
         axes.set_xticks(range(len(names)), names, rotation=90)

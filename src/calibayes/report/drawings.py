@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.report.markup import Child, Markup, count, element, number, shortened, signed
+from calibayes.report.values import Interval
 
 WIDTH = 340.0
 """Width of a picture in SVG units: about that of a phone in pixels, so that text is not scaled there."""
@@ -18,15 +19,9 @@ WIDTH = 340.0
 
 def drawing(height: float, title: str, description: str, *children: Child, width: float = WIDTH) -> Markup:
     """A picture with a name and a description for screen readers."""
-    return element(
-        "svg",
-        element("title", title),
-        element("desc", description),
-        *children,
-        viewBox=f"0 0 {width:g} {height:g}",
-        role="img",
-        focusable="false",
-    )
+    named = [element("title", title), element("desc", description)]
+    options = {"viewBox": f"0 0 {width:g} {height:g}", "role": "img", "focusable": "false"}
+    return element("svg", named, *children, **options)
 
 
 def swatch(code: int) -> Markup:
@@ -53,17 +48,15 @@ def rectangle(
     return element("rect", **{name: _short(value) for name, value in sizes.items()}, class_=class_, **more)
 
 
-def dot(x: float, y: float, class_: str, radius: float = 4.0) -> Markup:
+def dot(x: float, y: float, class_: str) -> Markup:
     """A disk."""
-    return element("circle", cx=_short(x), cy=_short(y), r=radius, class_=class_)
+    return element("circle", cx=_short(x), cy=_short(y), r=4.0, class_=class_)
 
 
-def polyline(
-    x: Sequence[float] | Array, y: Sequence[float] | Array, class_: str, *, is_closed: bool = False
-) -> Markup:
+def polyline(x: Array, y: Array, class_: str) -> Markup:
     """Connected points."""
     points = "L".join(f"{_short(a)} {_short(b)}" for a, b in zip(x, y, strict=True))
-    return element("path", d=f"M{points}{'Z' if is_closed else ''}", class_=class_)
+    return element("path", d=f"M{points}", class_=class_)
 
 
 def _short(value: float) -> str:
@@ -107,16 +100,15 @@ class Scale:
         return [float(f"{place * step:.12g}") for place in range(first, last + 1)]
 
 
-def around(values: Array, start: float, end: float, *, floor: float | None = None) -> Scale:
-    """A scale that contains all finite values, with a margin; ``floor`` is the least lower end."""
+def around(values: Array, start: float, end: float) -> Scale:
+    """A scale that contains all finite values, with a margin; it begins at 0 or above."""
     finite = np.asarray(values, dtype=float)
     finite = finite[np.isfinite(finite)]
     if not len(finite):
         return Scale(0.0, 1.0, start, end)
     low, high = float(finite.min()), float(finite.max())
     margin = 0.06 * (high - low) or max(abs(high), 1e-3) * 0.1
-    bottom = low - margin if floor is None else max(low - margin, floor)
-    return Scale(bottom, high + margin, start, end)
+    return Scale(max(low - margin, 0.0), high + margin, start, end)
 
 
 # -- Named numbers as horizontal bars, to the left and to the right of zero ----------------------------------
@@ -138,10 +130,8 @@ def bars(
     start = BAR_LABEL + 8 + (VALUE if low < 0 else 0.0)
     scale = Scale(low, high, start, WIDTH - VALUE)
     height = BAR_ROW * len(names) + 6
-    rows = [
-        _bar(scale, name, value, BAR_ROW * (j + 0.5) + 3, is_signed)
-        for j, (name, value) in enumerate(zip(names, values, strict=True))
-    ]
+    entries = enumerate(zip(names, values, strict=True))
+    rows = [_bar(scale, *entry, BAR_ROW * (j + 0.5) + 3, is_signed) for j, entry in entries]
     zero = line(scale(0.0), 2, scale(0.0), height - 2, "axis")
     return drawing(height, title, description, rows, zero)
 
@@ -210,7 +200,7 @@ def chart(
 def _curve(frame: Frame, each: Line) -> list[Markup]:
     known = np.isfinite(each.x) & np.isfinite(each.y)
     a, b = frame.x(np.asarray(each.x, float)[known]), frame.y(np.asarray(each.y, float)[known])
-    dots = [dot(p, q, "accent paper", 4.0) for p, q in zip(a, b, strict=True)] if each.has_dots else []
+    dots = [dot(p, q, "accent paper") for p, q in zip(a, b, strict=True)] if each.has_dots else []
     return [*([polyline(a, b, each.class_)] if len(a) else []), *dots]
 
 
@@ -251,10 +241,8 @@ def _outline(x: Scale, y: Scale, edges: Array, row: Array, code: int) -> list[Ma
 def level_bars(title: str, description: str, names: Sequence[str], counts: Array) -> Markup:
     """Stacked bars of the number of rows of each level, divided by class, (levels, k)."""
     scale = Scale(0.0, float(counts.sum(axis=1).max(initial=1.0)) or 1.0, SPARK_LABEL + 6, SPARK_WIDTH - 40)
-    rows = [
-        _level(scale, name, row, 4 + SPARK_ROW * (j + 0.5))
-        for j, (name, row) in enumerate(zip(names, counts, strict=True))
-    ]
+    entries = enumerate(zip(names, counts, strict=True))
+    rows = [_level(scale, *entry, 4 + SPARK_ROW * (j + 0.5)) for j, entry in entries]
     return drawing(SPARK_ROW * len(names) + 8, title, description, rows, width=SPARK_WIDTH)
 
 
@@ -278,29 +266,18 @@ DOT_LETTERS = 21
 """Most letters of a name."""
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its interval, NaN without one."""
-
-    name: str
-    value: float
-    low: float = float("nan")
-    high: float = float("nan")
-    is_chosen: bool = False
-
-
 def dot_plot(
     title: str,
     description: str,
-    estimates: Sequence[Estimate],
+    estimates: Mapping[str, Interval],
     label: str,
     written: Callable[[float], str],
     band: tuple[float, float] | None = None,
 ) -> Markup:
-    """Dots with whiskers; ``band`` is a shaded range of values."""
+    """Dots with whiskers, the first one emphasized; ``band`` is a shaded range of values."""
     height = DOT_TOP + DOT_ROW * len(estimates) + DOT_BOTTOM
-    ends = [value for each in estimates for value in (each.value, each.low, each.high)]
-    scale = around(np.array([*ends, *(band or ())]), DOT_LABEL + 8, WIDTH - 14, floor=0.0)
+    ends = [value for each in estimates.values() for value in (each.mean, each.low, each.high)]
+    scale = around(np.array([*ends, *(band or ())]), DOT_LABEL + 8, WIDTH - 14)
     bottom = height - DOT_BOTTOM
     shade = None
     if band is not None:
@@ -308,19 +285,20 @@ def dot_plot(
         shade = rectangle(start, DOT_TOP, end - start, bottom - DOT_TOP, "band")
     grid = [line(scale(tick), DOT_TOP, scale(tick), bottom, "grid") for tick in scale.ticks(4)]
     ticks = [text(scale(tick), bottom + 14, written(tick), "middle") for tick in scale.ticks(4)]
-    rows = [_row(scale, each, DOT_TOP + DOT_ROW * (place + 0.5)) for place, each in enumerate(estimates)]
-    name = text((DOT_LABEL + WIDTH) / 2, height - 4, label, "middle ink")
-    return drawing(height, title, description, shade, grid, ticks, rows, name)
+    rows = [_row(scale, name, each, place) for place, (name, each) in enumerate(estimates.items())]
+    axis = text((DOT_LABEL + WIDTH) / 2, height - 4, label, "middle ink")
+    return drawing(height, title, description, shade, grid, ticks, rows, axis)
 
 
-def _row(scale: Scale, each: Estimate, y: float) -> list[Markup]:
-    style = "end strong" if each.is_chosen else "end"
-    label = text(DOT_LABEL, y + 4, shortened(each.name, DOT_LETTERS), style)
-    whisker = []
+def _row(scale: Scale, name: str, each: Interval, place: int) -> list[Markup]:
+    y, styles = DOT_TOP + DOT_ROW * (place + 0.5), ("end", "muted-line", "muted")
+    if place == 0:
+        styles = ("end strong", "whisker", "accent")
+    shapes = [text(DOT_LABEL, y + 4, shortened(name, DOT_LETTERS), styles[0])]
     if np.isfinite(each.low) and np.isfinite(each.high):
         start, end = max(scale(each.low), scale.start), min(scale(each.high), scale.end)
-        whisker = [line(start, y, end, y, "whisker" if each.is_chosen else "muted-line")]
-    return [label, *whisker, dot(scale(each.value), y, "accent" if each.is_chosen else "muted")]
+        shapes.append(line(start, y, end, y, styles[1]))
+    return [*shapes, dot(scale(each.mean), y, styles[2])]
 
 
 # -- A confusion matrix: true classes by predicted classes ---------------------------------------------------
@@ -347,17 +325,16 @@ def matrix(title: str, description: str, names: Sequence[str], counts: Array) ->
         cells.append(rectangle(x + 1, y + 1, size - 2, height - 2, "cell", fill_opacity=opacity, rx=3))
         if k <= WRITTEN:
             cells.append(text(x + size / 2, y + height / 2 + 4, count(float(counts[i, j])), "middle ink"))
+    left, columns = MATRIX_LEFT - 8, []
     rows = [
-        text(MATRIX_LEFT - 8, MATRIX_TOP + (i + 0.5) * height + 4, shortened(name, 13), "end ink")
+        text(left, MATRIX_TOP + (i + 0.5) * height + 4, shortened(name, 13), "end ink")
         for i, name in enumerate(names)
     ]
-    columns = [
-        text(MATRIX_LEFT + (j + 0.5) * size, MATRIX_TOP - 8, shortened(name, letters), "middle ink")
-        for j, name in enumerate(names)
-    ]
+    if size > 24:
+        places = [(MATRIX_LEFT + (j + 0.5) * size, shortened(name, letters)) for j, name in enumerate(names)]
+        columns = [text(x, MATRIX_TOP - 8, name, "middle ink") for x, name in places]
     axes = [
-        text(MATRIX_LEFT - 8, MATRIX_TOP - 26, "true class", "end"),
+        text(left, MATRIX_TOP - 26, "true class", "end"),
         text((MATRIX_LEFT + WIDTH) / 2, MATRIX_TOP - 26, "predicted class", "middle"),
     ]
-    shown = [*cells, *rows, *(columns if size > 24 else []), *axes]
-    return drawing(MATRIX_TOP + k * height + 4, title, description, shown)
+    return drawing(MATRIX_TOP + k * height + 4, title, description, cells, rows, columns, axes)

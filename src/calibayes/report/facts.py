@@ -27,7 +27,7 @@ from calibayes.report.markup import count, counts, shortened
 from calibayes.report.python_code import GIVEN, NotExpressible, code_of
 from calibayes.report.quality_facts import quality_facts
 from calibayes.report.ranking_facts import Progress
-from calibayes.report.table_facts import ReportRows, labeled_rows, table_facts, without_columns
+from calibayes.report.table_facts import ReportRows, labeled_rows, table_facts
 from calibayes.report.values import CurveFacts, Facts, RankingFacts, Skipped, SurpriseFacts, TableFacts
 
 
@@ -123,11 +123,9 @@ def predicted_facts(
         if refused:
             stages.skip("Reasons for predictions", refused)
         else:
-            made["reasons"] = reason_facts.reason_facts(model, rows, record, model.classes_)
+            made["reasons"] = reason_facts.reason_facts(model, rows, record)
     with stages.stage("looking for wrong labels"):
-        made["labels"] = reason_facts.label_facts(
-            model, rows, record, model.classes_, has_reasons=refused is None
-        )
+        made["labels"] = reason_facts.label_facts(model, rows, record, has_reasons=refused is None)
     return made
 
 
@@ -208,16 +206,12 @@ def _learnable(rows: ReportRows, options: ReportOptions, stages: Stages) -> Repo
     if len(empty) == rows.frame.shape[1]:
         raise ValueError("no column has enough values to learn from: nearly all cells are missing")
     for name, known in list(empty.items())[:LISTED_COLUMNS]:
-        stages.skip(
-            f"Column {shortened(name)} in all models",
-            f"it has too few values in the rows that models are compared on ({count(known)})",
-        )
-    if len(empty) > LISTED_COLUMNS:
-        stages.skip(
-            f"{counts(len(empty) - LISTED_COLUMNS, 'further column')} in all models",
-            "they have too few values",
-        )
-    return without_columns(rows, list(empty)) if empty else rows
+        why = f"it has too few values in the rows that models are compared on ({count(known)})"
+        stages.skip(f"Column {shortened(name)} in all models", why)
+    if (more := len(empty) - LISTED_COLUMNS) > 0:
+        stages.skip(f"{counts(more, 'further column')} in all models", "they have too few values")
+    kept = [name for name in rows.frame.columns if name not in empty]
+    return rows.with_columns(kept) if empty else rows
 
 
 def _source(source: str | None, everything: ReportRows, rows: ReportRows) -> str | None:
@@ -231,10 +225,8 @@ def _compared(
 ) -> tuple[list[FoldResult] | None, RankingFacts | None]:
     """Results of the comparison on a sample of the rows; None if a class is too small for folds."""
     if not (folds := ranking_facts.fold_count(sample.labels, options.folds)):
-        stages.skip(
-            "Models compared",
-            "a class has only one row, which cannot be both held out and used for training",
-        )
+        why = "a class has only one row, which cannot be both held out and used for training"
+        stages.skip("Models compared", why)
         return None, None
     pairs, skipped = ranking_facts.chosen_pairs(rows.frame, options.models, options.rules)
     stages.skipped.extend(skipped)
@@ -242,10 +234,9 @@ def _compared(
     def report(text: str, share: float) -> None:
         stages.report("comparing models", share, text)
 
+    given = (sample, pairs, folds, options.seed, options.n_jobs, report)
     with stages.stage("comparing models"):
-        results, refused = ranking_facts.fold_results(
-            sample, pairs, folds, options.seed, options.n_jobs, report
-        )
+        results, refused = ranking_facts.fold_results(*given)
     stages.skipped.extend(refused)
     return results, ranking_facts.ranking_facts(results, len(sample), len(rows))
 
@@ -274,31 +265,25 @@ def _curves(
             stages.skipped.extend(refused)
         made = curves if curves is not None and curves.curves else ranking_facts.curves_of_model(model)
     if made is None:
-        stages.skip(
-            "Learning curves", "no rule with iterations trained a model; closed-form fits have no curve"
-        )
+        why = "no rule with iterations trained a model; closed-form fits have no curve"
+        stages.skip("Learning curves", why)
     return made
 
 
 def _surprise(rows: ReportRows, table: TableFacts, seed: int, stages: Stages) -> SurpriseFacts | None:
     """Surprising rows under naive Bayes, in the columns that are most informative about the class."""
     learnable = set(rows.frame.columns)
-    usable = [
-        column.name
-        for column in table.columns
-        if column.name in learnable and column.kind != "identifier" and column.distinct > 1
-    ]
+    varying = [each for each in table.columns if each.kind != "identifier" and each.distinct > 1]
+    usable = [column.name for column in varying if column.name in learnable]
     chosen = usable[: reason_facts.SURPRISING_COLUMNS]
     if not chosen:
         stages.skip("Surprising rows", "no column has two distinct values")
         return None
-    part = reason_facts.density_rows(rows, chosen, seed)
+    part = reason_facts.scored_rows(rows, len(chosen), seed).with_columns(chosen)
     halves = reason_facts.halves_of(part, seed)
     if (scored := int((halves >= 0).sum())) < reason_facts.FEWEST_SCORED:
-        stages.skip(
-            "Surprising rows",
-            f"{counts(scored, 'row')} of classes with two or more rows; at least {reason_facts.FEWEST_SCORED} are needed to estimate densities",
-        )
+        why = f"{counts(scored, 'row')} of classes with two or more rows; at least {reason_facts.FEWEST_SCORED} are needed to estimate densities"
+        stages.skip("Surprising rows", why)
         return None
     with stages.stage("looking for surprising rows"):
         return reason_facts.surprise_by_halves(NaiveBayes(rule="ml"), part, halves, len(usable) - len(chosen))
@@ -356,10 +341,10 @@ def _record(model: Any, rows: ReportRows) -> HeldOut | None:
             "classes that the model was trained on"
         )
     with np.errstate(divide="ignore"):
-        has_logarithm = hasattr(model, "predict_log_proba")
-        predicted = (
-            model.predict_log_proba(rows.given) if has_logarithm else np.log(model.predict_proba(rows.given))
-        )
+        if hasattr(model, "predict_log_proba"):
+            predicted = model.predict_log_proba(rows.given)
+        else:
+            predicted = np.log(model.predict_proba(rows.given))
     log_posterior = np.maximum(np.asarray(predicted), np.log(np.finfo(float).tiny))
     true_codes = np.array([codes[label] for label in rows.labels.tolist()])
     return HeldOut(log_posterior, true_codes, np.ones(len(rows)), np.arange(len(rows)), GIVEN_ROWS)

@@ -141,9 +141,9 @@ def figure(drawing: Child, caption: Child, *more: Child) -> Markup:
     return element("figure", drawing, element("figcaption", caption), *more)
 
 
-def figures(*children: Child) -> Markup:
+def figures(*children: Child, is_small: bool = False) -> Markup:
     """Figures side by side where there is room."""
-    return element("div", *children, class_="figures")
+    return element("div", *children, class_="figures small" if is_small else "figures")
 
 
 def subsection(title: str, *children: Child) -> Markup:
@@ -206,13 +206,11 @@ def _line(
 
 
 def folded_table(
-    title: str, heads: Sequence[Child], lines: Sequence[Sequence[Child]], numeric: Sequence[int] = ()
+    title: str, heads: Sequence[Child], lines: Sequence[Sequence[Child]], first_number: int
 ) -> Markup:
-    """The numbers of a figure as a table, collapsed until it is opened."""
-    return folded(
-        "Show the numbers as a table",
-        table(title, heads, lines, numeric=numeric, is_caption_hidden=True),
-    )
+    """The numbers of a figure as a table, collapsed until it is opened; columns from ``first_number`` on hold numbers."""
+    numbers = table(title, heads, lines, numeric=range(first_number, len(heads)), is_caption_hidden=True)
+    return folded("Show the numbers as a table", numbers)
 
 
 def definition_list(pairs: Sequence[tuple[Child, Child]], class_: str | None = None) -> Markup:
@@ -221,9 +219,9 @@ def definition_list(pairs: Sequence[tuple[Child, Child]], class_: str | None = N
     return element("dl", items, class_=class_)
 
 
-def bullets(items: Sequence[Child]) -> Markup:
+def bullets(items: Sequence[Child], class_: str | None = None) -> Markup:
     """A bulleted list."""
-    return element("ul", [element("li", item) for item in items])
+    return element("ul", [element("li", item) for item in items], class_=class_)
 
 
 # -- Formatting of numbers and names on the page -------------------------------------------------------------
@@ -252,13 +250,13 @@ def counts(number: int, noun: str, plural: str | None = None) -> str:
     return f"{count(number)} {counted(number, noun, plural).partition(' ')[2]}"
 
 
-def percent(share: float, digits: int = 1) -> str:
+def percent(share: float) -> str:
     """A share in percent; a dash for NaN.
 
     >>> percent(0.1234), percent(float("nan"))
     ('12.3\\u202f%', '\u2013')
     """
-    return NOTHING if math.isnan(share) else f"{100 * share:.{digits}f}{THIN}%"
+    return NOTHING if math.isnan(share) else f"{100 * share:.1f}{THIN}%"
 
 
 def short_percent(share: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from calibayes.report import markup
+from calibayes.report import markup as html
 from calibayes.report.drawings import SMALL, Axis, Frame, Line, around, chart, line, matrix, swatch
 from calibayes.report.markup import Child, Markup
 from calibayes.report.values import Curve, CurveFacts, Facts, QualityFacts, Threshold, Tradeoff
@@ -20,9 +20,7 @@ OTHER = 6
 def color_key(names: Sequence[str], codes: Sequence[int] | None = None) -> Markup:
     """A list of names with their colors, by default in the order of the colors."""
     pairs = zip(range(len(names)) if codes is None else codes, names, strict=True)
-    return markup.element(
-        "ul", [markup.element("li", swatch(code), markup.named(name)) for code, name in pairs], class_="key"
-    )
+    return html.bullets([(swatch(code), html.named(name)) for code, name in pairs], class_="key")
 
 
 # -- Quality of the predictions for held-out rows ------------------------------------------------------------
@@ -35,15 +33,15 @@ def quality_section(quality: QualityFacts, facts: Facts) -> Markup:
     """Reliability, confusion matrix, ROC and gain curves, and the threshold."""
     groups = facts.table.groups  # a class has the same color in all figures of the page
     colors = [groups.index(each.name) if each.name in groups else OTHER for each in quality.tradeoffs]
-    return markup.together(
-        markup.paragraph(
-            f"All results in this section are for {markup.counts(quality.rows, 'row')} that the model was not trained on "
-            f"({quality.how}). {facts.model} predicts {markup.percent(1 - quality.error)} of them correctly. Log loss: "
-            f"{markup.fixed(quality.log_loss, 3)}; Brier score: {markup.fixed(quality.brier, 3)}; expected calibration error: "
-            f"{markup.fixed(quality.calibration_error, 3)}."
+    return html.together(
+        html.paragraph(
+            f"All results in this section are for {html.counts(quality.rows, 'row')} that the model was not trained on "
+            f"({quality.how}). {facts.model} predicts {html.percent(1 - quality.error)} of them correctly. Log loss: "
+            f"{html.fixed(quality.log_loss, 3)}; Brier score: {html.fixed(quality.brier, 3)}; expected calibration error: "
+            f"{html.fixed(quality.calibration_error, 3)}."
         ),
-        markup.figures(_reliability(quality), _confusion(quality)),
-        markup.figures(_roc(quality, colors), _lift(quality, colors)) if quality.tradeoffs else None,
+        html.figures(_reliability(quality), _confusion(quality)),
+        html.figures(_roc(quality, colors), _lift(quality, colors)) if quality.tradeoffs else None,
         _costs(quality),
     )
 
@@ -51,6 +49,12 @@ def quality_section(quality: QualityFacts, facts: Facts) -> Markup:
 def _ideal(frame: Frame) -> list[Markup]:
     """The diagonal."""
     return [line(frame.x.start, frame.y.start, frame.x.end, frame.y.end, "dashed")]
+
+
+def _vertical(frame: Frame, value: float, style: str) -> Markup:
+    """A line at a value of the horizontal axis."""
+    place = frame.x(value)
+    return line(place, frame.y.start, place, frame.y.end, style)
 
 
 def _share(label: str) -> Axis:
@@ -65,63 +69,44 @@ def _reliability(quality: QualityFacts) -> Markup:
         ends = [(frame.x(each.predicted), frame.y(each.low), frame.y(each.high)) for each in quality.bins]
         return [*_ideal(frame), *(line(x, low, x, high, "muted-line") for x, low, high in ends)]
 
-    description = "; ".join(
-        f"predicted {markup.percent(each.predicted)}, observed {markup.percent(each.observed)}"
-        for each in quality.bins
-    )
-    about = markup.shortened(quality.calibrated, 40)
-    picture = chart(
-        f"Reliability diagram of the probability of {about}",
-        f"{description}.",
-        [Line(predicted, observed, has_dots=True)],
-        _share(f"predicted probability of {markup.shortened(about, 26)}"),
-        _share("observed frequency"),
-        whiskers,
-    )
-    caption = markup.together(
+    shares = [(html.percent(each.predicted), html.percent(each.observed)) for each in quality.bins]
+    description = "; ".join(f"predicted {mean}, observed {share}" for mean, share in shares)
+    about = html.shortened(quality.calibrated, 40)
+    title = f"Reliability diagram of the probability of {about}"
+    axes = _share(f"predicted probability of {html.shortened(about, 26)}"), _share("observed frequency")
+    picture = chart(title, f"{description}.", [Line(predicted, observed, has_dots=True)], *axes, whiskers)
+    caption = html.together(
         "Reliability diagram. Rows in groups of equal size by the predicted probability of ",
-        markup.named(quality.calibrated, 40),
+        html.named(quality.calibrated, 40),
         "; observed frequency with 95\u202f% intervals. On the dashed line, predicted probabilities equal observed frequencies.",
     )
     lines = [
-        [
-            markup.percent(each.predicted),
-            markup.percent(each.observed),
-            f"{markup.percent(each.low)} to {markup.percent(each.high)}",
-            markup.count(each.rows),
-        ]
-        for each in quality.bins
+        [*pair, f"{html.percent(each.low)} to {html.percent(each.high)}", html.count(each.rows)]
+        for pair, each in zip(shares, quality.bins, strict=True)
     ]
     heads = ["predicted", "observed", "95\u202f% interval", "rows"]
-    return markup.figure(
-        picture, caption, markup.folded_table("Reliability", heads, lines, range(len(heads)))
-    )
+    return html.figure(picture, caption, html.folded_table("Reliability", heads, lines, 0))
 
 
 def _confusion(quality: QualityFacts) -> Markup:
     names = quality.classes
     right = np.diag(quality.confusion) / quality.confusion.sum(axis=1).clip(1)
     description = "; ".join(
-        f"{markup.shortened(name, 30)}: {markup.percent(share)} predicted correctly"
+        f"{html.shortened(name, 30)}: {html.percent(share)} predicted correctly"
         for name, share in zip(names, right, strict=True)
     )
     picture = matrix("Confusion matrix", f"{description}.", names, quality.confusion)
     lines: list[list[Child]] = [
-        [markup.named(name, 40), *(markup.count(cell) for cell in row), markup.percent(share)]
+        [html.named(name, 40), *(html.count(cell) for cell in row), html.percent(share)]
         for name, row, share in zip(names, quality.confusion, right, strict=True)
     ]
-    numbers = markup.folded_table(
-        "Number of rows by true and predicted class",
-        ["true class", *(f"predicted {markup.shortened(name, 20)}" for name in names), "correct"],
-        lines,
-        range(1, len(names) + 2),
-    )
-    return markup.figure(
-        picture,
+    heads = ["true class", *(f"predicted {html.shortened(name, 20)}" for name in names), "correct"]
+    caption = (
         "Confusion matrix. Number of rows by true class (vertical) and predicted class (horizontal); the color is the share of the "
-        "true class.",
-        numbers,
+        "true class."
     )
+    numbers = html.folded_table("Number of rows by true and predicted class", heads, lines, 1)
+    return html.figure(picture, caption, numbers)
 
 
 def _roc(quality: QualityFacts, colors: Sequence[int]) -> Markup:
@@ -129,50 +114,32 @@ def _roc(quality: QualityFacts, colors: Sequence[int]) -> Markup:
         Line(each.false_positive_rate, each.true_positive_rate, f"s{color}")
         for color, each in zip(colors, quality.tradeoffs, strict=True)
     ]
-    areas = "; ".join(
-        f"{markup.shortened(each.name, 30)}: area under the curve {each.auc:.3f}"
-        for each in quality.tradeoffs
-    )
-    picture = chart(
-        "Receiver operating characteristic",
-        f"{areas}.",
-        lines,
-        _share("false positive rate"),
-        _share("true positive rate"),
-        _ideal,
-    )
+    names = [(html.shortened(each.name, 30), each.auc) for each in quality.tradeoffs]
+    areas = "; ".join(f"{name}: area under the curve {area:.3f}" for name, area in names)
+    axes = _share("false positive rate"), _share("true positive rate")
+    picture = chart("Receiver operating characteristic", f"{areas}.", lines, *axes, _ideal)
     caption = "ROC curve of a class against all others, with the area under the curve (AUC). The dashed line is a random ranking."
-    return markup.figure(
-        picture, caption, _key(quality, [f"AUC {each.auc:.3f}" for each in quality.tradeoffs], colors)
-    )
+    return html.figure(picture, caption, _key(quality, [f"AUC {area:.3f}" for _, area in names], colors))
 
 
 def _lift(quality: QualityFacts, colors: Sequence[int]) -> Markup:
     pairs = zip(colors, quality.tradeoffs, strict=True)
     lines = [Line(each.share, each.found, f"s{color}") for color, each in pairs]
-    description = "; ".join(
-        f"{markup.shortened(each.name, 30)}: {_lift_words(each)}" for each in quality.tradeoffs
-    )
-    picture = chart(
-        "Cumulative gain",
-        f"{description}.",
-        lines,
-        _share("share of all rows, most probable first"),
-        _share("share of the class"),
-        _ideal,
-    )
+    description = "; ".join(map(_lift_words, quality.tradeoffs))
+    axes = _share("share of all rows, most probable first"), _share("share of the class")
+    picture = chart("Cumulative gain", f"{description}.", lines, *axes, _ideal)
     caption = (
         "Cumulative gain: share of the rows of a class among the rows with the highest predicted probability of it. Lift is the ratio "
         "to a random selection, which is the dashed line."
     )
     heads = ["class", *(f"lift at {100 * share:.0f}\u202f%" for share in LIFT_AT)]
     lifts: list[list[Child]] = [
-        [markup.named(each.name, 40), *(f"{_found(each, share) / share:.2f}" for share in LIFT_AT)]
+        [html.named(each.name, 40), *(f"{_found(each, share) / share:.2f}" for share in LIFT_AT)]
         for each in quality.tradeoffs
     ]
-    numbers = markup.folded_table("Lift", heads, lifts, range(1, len(heads)))
+    numbers = html.folded_table("Lift", heads, lifts, 1)
     words = [f"lift {_found(each, 0.1) / 0.1:.1f} in the first 10\u202f%" for each in quality.tradeoffs]
-    return markup.figure(picture, caption, _key(quality, words, colors), numbers)
+    return html.figure(picture, caption, _key(quality, words, colors), numbers)
 
 
 def _found(each: Tradeoff, share: float) -> float:
@@ -181,78 +148,65 @@ def _found(each: Tradeoff, share: float) -> float:
 
 
 def _lift_words(each: Tradeoff) -> str:
-    return ", ".join(
-        f"the first {100 * share:.0f}\u202f% of the rows contain {markup.percent(_found(each, share))} of the class"
+    shares = ", ".join(
+        f"the first {100 * share:.0f}\u202f% of the rows contain {html.percent(_found(each, share))} of the class"
         for share in LIFT_AT
     )
+    return f"{html.shortened(each.name, 30)}: {shares}"
 
 
 def _key(quality: QualityFacts, words: Sequence[str], colors: Sequence[int]) -> Markup:
     pairs = zip(quality.tradeoffs, words, strict=True)
-    return color_key([f"{markup.shortened(each.name, 28)}: {text}" for each, text in pairs], colors)
+    return color_key([f"{html.shortened(each.name, 28)}: {text}" for each, text in pairs], colors)
 
 
-def _costs(quality: QualityFacts) -> Markup | None:
+def _costs(quality: QualityFacts) -> Markup:
     if quality.threshold is not None:
-        return markup.subsection(
-            "Threshold of least cost", _threshold(quality.threshold, quality.costs is not None)
-        )
+        threshold = _threshold(quality.threshold, quality.costs is not None)
+        return html.subsection("Threshold of least cost", threshold)
     if quality.cost is None or quality.cost_of_likely is None:
-        return markup.subsection(
-            "Costs",
-            markup.note(
-                "No costs were given: every mistake costs the same, and predicting the most probable class has the least expected cost. "
-                "For two classes, this section shows the threshold of least cost."
-            ),
+        text = html.note(
+            "No costs were given: every mistake costs the same, and predicting the most probable class has the least expected cost. "
+            "For two classes, this section shows the threshold of least cost."
         )
-    return markup.subsection(
-        "Costs",
-        markup.paragraph(
-            f"Average cost of a held-out row with the given costs: {markup.number(quality.cost)} if the class of least expected cost is "
-            f"predicted, {markup.number(quality.cost_of_likely)} if the most probable class is predicted."
-        ),
-    )
+    else:
+        text = html.paragraph(
+            f"Average cost of a held-out row with the given costs: {html.number(quality.cost)} if the class of least expected cost is "
+            f"predicted, {html.number(quality.cost_of_likely)} if the most probable class is predicted."
+        )
+    return html.subsection("Costs", text)
 
 
 def _threshold(given: Threshold, has_costs: bool) -> Markup:
     known = "with the given costs" if has_costs else "if every mistake costs 1 (pass costs to change this)"
 
     def marks(frame: Frame) -> list[Markup]:
-        top = frame.y.end
-        return [
-            line(frame.x(given.usual), frame.y.start, frame.x(given.usual), top, "dashed"),
-            line(frame.x(given.best), frame.y.start, frame.x(given.best), top, "warn-line"),
-        ]
+        return [_vertical(frame, given.usual, "dashed"), _vertical(frame, given.best, "warn-line")]
 
-    high = float(given.costs.max()) * 1.05 or 1.0
     description = (
-        f"Average cost {markup.number(float(given.costs[0]))} at threshold 0, {markup.number(float(given.costs[-1]))} at threshold 1; lowest at "
+        f"Average cost {html.number(float(given.costs[0]))} at threshold 0, {html.number(float(given.costs[-1]))} at threshold 1; lowest at "
         f"{given.best:.2f}."
     )
-    picture = chart(
-        "Average cost by threshold",
-        description,
-        [Line(given.thresholds, given.costs)],
-        Axis(f"threshold on the probability of {markup.shortened(given.name, 20)}"),
-        Axis("average cost", 0.0, high),
-        marks,
-    )
-    caption = markup.together(
+    x = Axis(f"threshold on the probability of {html.shortened(given.name, 20)}")
+    y = Axis("average cost", 0.0, float(given.costs.max()) * 1.05 or 1.0)
+    lines = [Line(given.thresholds, given.costs)]
+    picture = chart("Average cost by threshold", description, lines, x, y, marks)
+    caption = html.together(
         "Average cost of a held-out row, ",
         known,
         ", if ",
-        markup.named(given.name, 40),
+        html.named(given.name, 40),
         " is predicted whenever its probability is at least the threshold. Dotted line: threshold of least cost on these rows; dashed "
         "line: optimal threshold for calibrated probabilities.",
     )
-    text = markup.paragraph(
+    text = html.paragraph(
         "The average cost on these rows is lowest if ",
-        markup.named(given.name, 40),
+        html.named(given.name, 40),
         f" is predicted from a probability of {given.best:.2f}. A threshold that is chosen on one half of the rows and evaluated on the "
-        f"other half costs {markup.number(given.honest_cost)} per row. The threshold {given.usual:.2f}, which is optimal for calibrated "
-        f"probabilities, costs {markup.number(given.usual_cost)} per row.",
+        f"other half costs {html.number(given.honest_cost)} per row. The threshold {given.usual:.2f}, which is optimal for calibrated "
+        f"probabilities, costs {html.number(given.usual_cost)} per row.",
     )
-    return markup.together(text, markup.figures(markup.figure(picture, caption)))
+    return html.together(text, html.figures(html.figure(picture, caption)))
 
 
 # -- Learning curves of the training rules, or of a fitted model ---------------------------------------------
@@ -271,14 +225,14 @@ def curves_section(curves: CurveFacts, facts: Facts) -> Markup:
     """Errors by iteration."""
     has_training = any(len(each.error) for each in curves.curves)
     has_held_out = any(len(each.held_out_error) for each in curves.curves)
-    return markup.together(
-        markup.paragraph(
+    return html.together(
+        html.paragraph(
             f"Error by {curves.label}: {curves.about}. The dashed vertical line marks the lowest log loss on "
             f"{'held-out' if has_held_out else 'training'} rows.",
         ),
         color_key(["training rows", "held-out rows"]) if has_training and has_held_out else None,
-        markup.element("div", [_picture(each, curves) for each in curves.curves], class_="figures small"),
-        markup.note(_reading(has_training, has_held_out, curves)),
+        html.figures([_picture(each, curves) for each in curves.curves], is_small=True),
+        html.note(_reading(has_training, has_held_out, curves)),
     )
 
 
@@ -294,35 +248,26 @@ def _reading(has_training: bool, has_held_out: bool, curves: CurveFacts) -> str:
 
 
 def _picture(each: Curve, curves: CurveFacts) -> Markup:
-    steps = np.log2(1.0 + each.steps) if curves.label == "total step" else each.steps.astype(float)
-    lines = [
-        Line(steps, scores, style)
-        for scores, style in ((each.error, TRAINING), (each.held_out_error, HELD_OUT))
-        if len(scores)
-    ]
-    span = around(np.concatenate([each.error, each.held_out_error]), 0, 1, floor=0.0)
-    written = (lambda step: markup.number(2.0**step - 1.0)) if curves.label == "total step" else markup.number
-    name = markup.shortened(NAMES.get(each.name, each.name))
+    is_path = curves.label == "total step"
+    steps = np.log2(1.0 + each.steps) if is_path else each.steps.astype(float)
+    errors = ((each.error, TRAINING), (each.held_out_error, HELD_OUT))
+    lines = [Line(steps, scores, style) for scores, style in errors if len(scores)]
+    span = around(np.concatenate([each.error, each.held_out_error]), 0, 1)
+    written = (lambda step: html.number(2.0**step - 1.0)) if is_path else html.number
+    name = html.shortened(NAMES.get(each.name, each.name))
 
     def mark(frame: Frame) -> list[Markup]:
-        place = frame.x(float(steps[min(each.best, len(steps) - 1)]))
-        return [line(place, frame.y.start, place, frame.y.end, "dashed")]
+        return [_vertical(frame, float(steps[min(each.best, len(steps) - 1)]), "dashed")]
 
-    picture = chart(
-        f"Learning curve of {name}",
-        _description(each),
-        lines,
-        Axis(curves.label, 0.0, float(steps[-1]) or 1.0, written),
-        Axis("error", span.low, span.high, markup.short_percent),
-        mark,
-        SMALL,
-    )
-    return markup.element("figure", markup.element("h3", name), picture, _numbers(each, curves))
+    x = Axis(curves.label, 0.0, float(steps[-1]) or 1.0, written)
+    y = Axis("error", span.low, span.high, html.short_percent)
+    picture = chart(f"Learning curve of {name}", _description(each), lines, x, y, mark, SMALL)
+    return html.element("figure", html.element("h3", name), picture, _numbers(each, curves))
 
 
 def _description(each: Curve) -> str:
     parts = (
-        f"{name} error from {markup.percent(scores[0])} to {markup.percent(scores[-1])}"
+        f"{name} error from {html.percent(scores[0])} to {html.percent(scores[-1])}"
         for name, scores in (("training", each.error), ("held-out", each.held_out_error))
         if len(scores)
     )
@@ -339,7 +284,7 @@ def _numbers(each: Curve, curves: CurveFacts) -> Markup:
     known = {name: scores for name, scores in kinds.items() if len(scores)}
     heads: list[Child] = [curves.label, *known]
     lines = [
-        [markup.number(step), *(markup.fixed(scores[j], 4) for scores in known.values())]
+        [html.number(step), *(html.fixed(scores[j], 4) for scores in known.values())]
         for j, step in enumerate(each.steps)
     ]
-    return markup.folded_table(f"Scores of {markup.shortened(each.name)}", heads, lines, range(len(heads)))
+    return html.folded_table(f"Scores of {html.shortened(each.name)}", heads, lines, 0)

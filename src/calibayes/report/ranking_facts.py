@@ -122,12 +122,11 @@ def method_name(model: str, rule: str) -> str:
 
 def ranking_facts(results: Sequence[FoldResult], rows: int, all_rows: int) -> RankingFacts:
     """The methods, best first."""
-    ranked = compare.rank_results(results)
-    errors, losses = (
-        {(each.model, each.rule): _scores(results, each, name) for each in ranked}
-        for name in ("error", "log_loss")
-    )
-    first = errors[ranked[0].model, ranked[0].rule]
+    ranked, groups = compare.rank_results(results), compare.by_model(results)
+    pairs = [(each.model, each.rule) for each in ranked]
+    errors = {pair: np.array([fold.error for fold in groups[pair]]) for pair in pairs}
+    losses = {pair: np.array([fold.log_loss for fold in groups[pair]]) for pair in pairs}
+    first = errors[pairs[0]]
     methods = tuple(
         MethodFacts(
             method_name(*pair),
@@ -138,15 +137,10 @@ def ranking_facts(results: Sequence[FoldResult], rows: int, all_rows: int) -> Ra
             each.seconds,
             interval(errors[pair] - first),
         )
-        for pair, each in zip(errors, ranked, strict=True)
+        for pair, each in zip(pairs, ranked, strict=True)
     )
     notes = Counter(re.sub(r"\s+", " ", note) for result in results for note in set(result.notes))
     return RankingFacts(methods, _ranks(methods, errors), len(first), rows, all_rows, dict(notes))
-
-
-def _scores(results: Sequence[FoldResult], method: Any, name: str) -> Array:
-    pair = (method.model, method.rule)
-    return np.array([getattr(each, name) for each in results if (each.model, each.rule) == pair])
 
 
 def interval(scores: Array, floor: float = -np.inf) -> Interval:
@@ -222,12 +216,8 @@ def curves_of_rules(
 
 def curve_model(ranking: RankingFacts) -> str | None:
     """The best model that is trained by one rule."""
-    own = (
-        each.model
-        for each in ranking.methods
-        if each.rule != compare.NO_RULE and each.model not in compare.ENSEMBLES
-    )
-    return next(own, None)
+    own = (each.model for each in ranking.methods if each.rule != compare.NO_RULE)
+    return next((name for name in own if name not in compare.ENSEMBLES), None)
 
 
 def _curve_of_rule(rows: ReportRows, model: str, rule: str, seed: int, n_jobs: int | None) -> Curve:
@@ -282,7 +272,5 @@ def curves_of_model(model: Any) -> CurveFacts | None:
 
 def curve_of_path(name: str, path: Any) -> Curve:
     """The held-out scores of an ensemble member."""
-    steps, error, loss = (
-        np.asarray(values, float) for values in (path.total_step, path.error, path.log_loss)
-    )
+    steps, error, loss = (np.asarray(part, float) for part in (path.total_step, path.error, path.log_loss))
     return Curve(name, steps, NOTHING, error, NOTHING, loss, int(path.best))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,9 @@ from calibayes.engines import computing
 from calibayes.model.decision import most_probable
 from calibayes.model.splits import shuffled_folds
 from calibayes.model.training_rows import HeldOut
+from calibayes.report import values
 from calibayes.report.markup import shortened
 from calibayes.report.table_facts import ReportRows
-from calibayes.report.values import (
-    Contribution,
-    LabelFacts,
-    ReasonFacts,
-    RowReasons,
-    SurpriseFacts,
-    SurprisingRow,
-    SuspectLabel,
-)
 
 ROWS = 200
 """Most rows whose contributions are averaged."""
@@ -59,38 +51,36 @@ def why_not_explained(model: Any, rows: ReportRows) -> str | None:
     return None
 
 
-def reason_facts(model: Any, rows: ReportRows, record: HeldOut, classes: Array, seed: int = 0) -> ReasonFacts:
+def reason_facts(model: Any, rows: ReportRows, record: HeldOut) -> values.ReasonFacts:
     """Mean contributions over a sample of the held-out rows, and the contributions in a few single rows."""
-    order = np.random.default_rng(seed).permutation(len(record.rows))
+    order = np.random.default_rng(0).permutation(len(record.rows))
     sample = np.sort(record.rows[order[:ROWS]])
     explained = model.explain(rows.table_rows(sample), permutations=PERMUTATIONS)
     overall = {name: size for name, size in explained.overall().items() if name != "class prior"}
-    return ReasonFacts(overall, len(sample), explained.permutations, _singles(model, rows, record, classes))
+    singles = tuple(_singles(model, rows, record))
+    return values.ReasonFacts(overall, len(sample), explained.permutations, singles)
 
 
-def _singles(model: Any, rows: ReportRows, record: HeldOut, classes: Array) -> tuple[RowReasons, ...]:
+def _singles(model: Any, rows: ReportRows, record: HeldOut) -> Iterator[values.RowReasons]:
+    classes = model.classes_
     chosen = chosen_rows(record, classes)
     places = [place for place, _ in chosen]
     explained = model.explain(rows.table_rows(record.rows[places]), permutations=PERMUTATIONS)
-    made = []
     for number, (place, why) in enumerate(chosen):
         row, decided = int(record.rows[place]), int(np.argmax(record.log_posterior[place]))
         listed, rest = _contributions(explained.names, explained.contributions[number], rows.frame, row)
-        made.append(
-            RowReasons(
-                row=int(rows.positions[row]),
-                why_shown=why,
-                label=str(classes[record.codes[place]]),
-                decided=str(classes[decided]),
-                probability=float(np.exp(record.log_posterior[place, decided])),
-                chosen=str(explained.chosen[number]),
-                other=str(explained.other[number]),
-                log_odds=float(explained.log_odds[number]),
-                contributions=listed,
-                rest=rest,
-            )
+        yield values.RowReasons(
+            row=int(rows.positions[row]),
+            why_shown=why,
+            label=str(classes[record.codes[place]]),
+            decided=str(classes[decided]),
+            probability=float(np.exp(record.log_posterior[place, decided])),
+            chosen=str(explained.chosen[number]),
+            other=str(explained.other[number]),
+            log_odds=float(explained.log_odds[number]),
+            contributions=listed,
+            rest=rest,
         )
-    return tuple(made)
 
 
 def chosen_rows(record: HeldOut, classes: Array) -> list[tuple[int, str]]:
@@ -106,11 +96,8 @@ def chosen_rows(record: HeldOut, classes: Array) -> list[tuple[int, str]]:
             typical = rows[np.argsort(own[rows], kind="stable")[len(rows) // 2]]
             chosen.append((int(typical), f"typical row of class {shortened(classes[code], 30)}"))
     wrong = np.flatnonzero(~is_right)
-    confident = wrong[np.argsort(-best[wrong], kind="stable")]
-    chosen += [
-        (int(row), f"{rank}most confident mistake")
-        for row, rank in zip(confident, ("", "second "), strict=False)
-    ]
+    confident = wrong[np.argsort(-best[wrong], kind="stable")].tolist()
+    chosen += zip(confident, ("most confident mistake", "second most confident mistake"), strict=False)
     top = np.sort(record.log_posterior, axis=1)[:, -2:]
     nearest = np.argsort(top[:, 1] - top[:, 0], kind="stable")[:3].tolist()
     others = [row for row in nearest if row not in dict(chosen)]
@@ -119,12 +106,11 @@ def chosen_rows(record: HeldOut, classes: Array) -> list[tuple[int, str]]:
 
 def _contributions(
     names: Sequence[str], contributions: Array, frame: Any, row: int
-) -> tuple[tuple[Contribution, ...], float]:
+) -> tuple[tuple[values.Contribution, ...], float]:
     """The largest contributions with the values of their cells, and the sum of the others."""
     order = np.argsort(-np.abs(contributions), kind="stable")
-    top = order[:LISTED]
-    shown = ((str(names[j]), float(contributions[j])) for j in top)
-    listed = tuple(Contribution(name, cell_text(frame, row, name), size) for name, size in shown)
+    shown = ((str(names[j]), float(contributions[j])) for j in order[:LISTED])
+    listed = tuple(values.Contribution(name, cell_text(frame, row, name), size) for name, size in shown)
     return listed, float(contributions[order[LISTED:]].sum())
 
 
@@ -155,21 +141,19 @@ STRANGE = 0.05
 """Largest p-value of a cell that is shown besides the least probable one."""
 
 
-def density_rows(rows: ReportRows, columns: list[str], seed: int) -> ReportRows:
-    """These columns of a sample of the rows, small enough for one prediction for each cell."""
-    most = max(SCORED // len(columns), 200)
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(rows))[:most])
-    part = rows.only(chosen)
-    frame = part.frame[columns]
-    return ReportRows(frame, frame, part.labels, part.unlabeled, part.positions)
-
-
 def halves_of(rows: ReportRows, seed: int) -> Array:
     """0 or 1 for each row, (n,): stratified random halves; -1 for the only row of a class, which is not scored."""
     return shuffled_folds(np.unique(rows.labels.astype(str), return_inverse=True)[1], 2, seed)
 
 
-def surprise_by_halves(estimator: Any, rows: ReportRows, halves: Array, left_out: int) -> SurpriseFacts:
+def scored_rows(rows: ReportRows, d: int, seed: int) -> ReportRows:
+    """A sample of the rows, small enough for one prediction for each cell of d columns."""
+    return rows.sample(max(SCORED // d, 200), seed)
+
+
+def surprise_by_halves(
+    estimator: Any, rows: ReportRows, halves: Array, left_out: int
+) -> values.SurpriseFacts:
     """Surprise of each half of the rows under a density that was estimated from the other rows."""
     p_value = np.ones(len(rows))
     cells = np.full(rows.frame.shape, np.nan)
@@ -185,10 +169,9 @@ def surprise_by_halves(estimator: Any, rows: ReportRows, halves: Array, left_out
     return _facts(rows.only(scored), p_value[scored], cells[scored], about, left_out)
 
 
-def surprise_of_model(model: Any, rows: ReportRows, seed: int = 0) -> SurpriseFacts:
+def surprise_of_model(model: Any, rows: ReportRows) -> values.SurpriseFacts:
     """Surprise of rows that a model was not trained on, compared with each other."""
-    most = max(SCORED // rows.frame.shape[1], 200)
-    part = rows.only(np.sort(np.random.default_rng(seed).permutation(len(rows))[:most]))
+    part = scored_rows(rows, rows.frame.shape[1], seed=0)
     result = model.with_held_out(part.given, part.labels).surprise(part.given)
     about = f"this {type(model).__name__}; p-values compare these rows with each other"
     has_cells = len(result.columns) == part.frame.shape[1]
@@ -196,29 +179,25 @@ def surprise_of_model(model: Any, rows: ReportRows, seed: int = 0) -> SurpriseFa
     return _facts(part, result.p_value, cells, about, 0)
 
 
-def _facts(rows: ReportRows, p_value: Array, cells: Array, about: str, left_out: int) -> SurpriseFacts:
+def _facts(rows: ReportRows, p_value: Array, cells: Array, about: str, left_out: int) -> values.SurpriseFacts:
     smallest = np.where(np.isnan(cells), 1.0, cells).min(axis=1, initial=1.0)
     order = np.lexsort([smallest, p_value])[:SURPRISING_ROWS]
+    numbers, labels = rows.positions.tolist(), rows.labels
     shown = tuple(
-        SurprisingRow(
-            int(rows.positions[i]),
-            str(rows.labels[i]),
-            float(p_value[i]),
-            _strangest(cells[i], rows.frame, int(i)),
+        values.SurprisingRow(
+            numbers[i], str(labels[i]), float(p_value[i]), _strangest(cells[i], rows.frame, int(i))
         )
         for i in order
     )
-    return SurpriseFacts(shown, about, len(rows), float((p_value <= 0.01).mean()), left_out)
+    return values.SurpriseFacts(shown, about, len(rows), float((p_value <= 0.01).mean()), left_out)
 
 
 def _strangest(cells: Array, frame: Any, row: int) -> tuple[tuple[str, str, float], ...]:
     """The cell of smallest p-value, and further cells with a small one."""
     order = [j for j in np.argsort(cells, kind="stable") if np.isfinite(cells[j])]  # NaN is last
     chosen = [j for place, j in enumerate(order[:CELLS]) if place == 0 or cells[j] <= STRANGE]
-    names = [frame.columns[j] for j in chosen]
-    return tuple(
-        (name, cell_text(frame, row, name), float(cells[j])) for name, j in zip(names, chosen, strict=True)
-    )
+    pairs = ((frame.columns[j], float(cells[j])) for j in chosen)
+    return tuple((name, cell_text(frame, row, name), p) for name, p in pairs)
 
 
 # -- Rows whose label looks wrong, by the posterior of models that were not trained on them ------------------
@@ -230,48 +209,40 @@ LEAST_SHARE = 0.1
 """Columns whose contribution is below this share of the largest one are not listed."""
 
 
-def label_facts(
-    model: Any, rows: ReportRows, record: HeldOut, classes: Array, *, has_reasons: bool
-) -> LabelFacts:
+def label_facts(model: Any, rows: ReportRows, record: HeldOut, *, has_reasons: bool) -> values.LabelFacts:
     """The most suspicious labels of the held-out rows."""
     found = judged(record)
     first = [place for place in found.order[:LABEL_ISSUES] if found.suggested[place] != record.codes[place]]
     reasons = [""] * len(first)
     if has_reasons and first:
         reasons = _reasons(model, rows, record, np.array(first), found.suggested[first])
-    shown = tuple(
-        SuspectLabel(
-            int(rows.positions[record.rows[place]]),
-            str(classes[record.codes[place]]),
-            str(classes[found.suggested[place]]),
-            float(found.probability[place]),
-            float(found.score[place]),
-            reason,
-        )
-        for place, reason in zip(first, reasons, strict=True)
+    names = np.asarray(model.classes_)
+    columns = (
+        rows.positions[record.rows[first]].tolist(),
+        map(str, names[record.codes[first]]),
+        map(str, names[found.suggested[first]]),
+        found.probability[first].tolist(),
+        found.score[first].tolist(),
+        reasons,
     )
-    return LabelFacts(shown, int(found.issue.sum()), len(record.codes))
+    shown = tuple(map(values.SuspectLabel, *columns))
+    return values.LabelFacts(shown, int(found.issue.sum()), len(record.codes))
 
 
 def _reasons(model: Any, rows: ReportRows, record: HeldOut, places: Array, suggested: Array) -> list[str]:
     """Columns with the largest contributions to the log odds of the suggested class against the label."""
+    codes, classes = record.codes[places], np.asarray(model.classes_)
     with computing(getattr(model, "engine", None), model.n_jobs):
-        explained = explanation_of(
-            model.marginals(rows.table_rows(record.rows[places])),
-            np.asarray(model.classes_),
-            suggested,
-            record.codes[places],
-            OrderSampling(),
-        )
+        marginals = model.marginals(rows.table_rows(record.rows[places]))
+        explained = explanation_of(marginals, classes, suggested, codes, OrderSampling())
     sources = getattr(getattr(model, "conversion_", None), "sources", None)
     explained = explained.by_source(sources) if sources else explained
     return [_named(explained.names, row) for row in explained.contributions]
 
 
 def _named(names: tuple[str, ...], contributions: Array) -> str:
-    values = contributions[1:]
-    largest = np.argsort(-values, kind="stable")[:NAMED]
-    least = max(LEAST_SHARE * values.max(initial=0.0), np.finfo(float).tiny)
-    return ", ".join(
-        f"{shortened(names[1 + j], 40)} ({values[j]:+.2g})" for j in largest if values[j] >= least
-    )
+    sizes = contributions[1:]
+    largest = np.argsort(-sizes, kind="stable")[:NAMED]
+    least = max(LEAST_SHARE * sizes.max(initial=0.0), np.finfo(float).tiny)
+    shown = ((shortened(names[1 + j], 40), sizes[j]) for j in largest if sizes[j] >= least)
+    return ", ".join(f"{name} ({size:+.2g})" for name, size in shown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -54,19 +53,17 @@ class ReportRows:
 
     def only(self, rows: Array) -> ReportRows:
         """Some of the rows."""
-        return ReportRows(
-            self.table_rows(rows),
-            self.frame.iloc[rows],
-            self.labels[rows],
-            self.unlabeled,
-            self.positions[rows],
-        )
+        labels, positions = self.labels[rows], self.positions[rows]
+        return ReportRows(self.table_rows(rows), self.frame.iloc[rows], labels, self.unlabeled, positions)
 
+    def sample(self, most: int, seed: int) -> ReportRows:
+        """At most so many random rows, in their order."""
+        return self.only(np.sort(np.random.default_rng(seed).permutation(len(self))[:most]))
 
-def without_columns(rows: ReportRows, names: Collection[str]) -> ReportRows:
-    """The rows of a data frame without some columns."""
-    frame = rows.frame.drop(columns=list(names))
-    return ReportRows(frame, frame, rows.labels, rows.unlabeled, rows.positions)
+    def with_columns(self, names: list[str]) -> ReportRows:
+        """The rows with these columns only."""
+        frame = self.frame[names]
+        return replace(self, given=frame, frame=frame)
 
 
 def labeled_rows(X: Any, y: Any, *, as_frame: bool = True) -> ReportRows:
@@ -171,8 +168,7 @@ def _groups(names: Array, sizes: Array) -> tuple[Array, list[str]]:
 
 def _treatment(rows: ReportRows, model: Any) -> list[tuple[str, str, str]]:
     """Name, kind and reason of each column: those of the model's schema, otherwise by the content of the column."""
-    schema = getattr(model, "schema_", None)
-    known = {} if schema is None else {column.name: column for column in schema.columns}
+    known = {column.name: column for column in getattr(getattr(model, "schema_", None), "columns", ())}
     sources = getattr(getattr(model, "conversion_", None), "sources", {})
     derived: dict[str, list[str]] = {}
     for name, source in sources.items():
@@ -274,8 +270,8 @@ def _range(column: Any) -> str:
     values = values[~np.isnan(values)]
     if not len(values):
         return ""
-    low, middle, high = np.quantile(values, [0, 0.5, 1])
-    return f"{_written(column, low)} to {_written(column, high)}, median {_written(column, middle)}"
+    low, middle, high = (_written(column, value) for value in np.quantile(values, [0, 0.5, 1]))
+    return f"{low} to {high}, median {middle}"
 
 
 def _written(column: Any, value: float) -> str:
@@ -323,11 +319,10 @@ def _histogram(column: Any, groups: Array, k: int) -> Picture | None:
     place = np.clip(np.searchsorted(edges, values[known], side="right") - 1, 0, BINS - 1)
     counts = np.bincount(groups[known] * BINS + place, minlength=k * BINS).reshape(k, BINS)
     below, above = (values[known] < low).any(), (values[known] > high).any()
-    ends = (
-        f"{'≤ ' if below else ''}{_written(column, low)}",
-        f"{'≥ ' if above else ''}{_written(column, high)}",
+    first, last = _written(column, low), _written(column, high)
+    return Picture(
+        counts, edges=edges, ends=(f"≤ {first}" if below else first, f"≥ {last}" if above else last)
     )
-    return Picture(counts, edges=edges, ends=ends)
 
 
 def _level_name(column: Any, level: Any) -> str:
@@ -352,7 +347,7 @@ def _levels(column: Any, groups: Array, k: int) -> Picture | None:
     names = [_level_name(column, levels[j]) for j in top]
     parts = [counts[:, top]]
     if len(rest := order[len(top) :]):
-        names.append(f"{len(rest)} others" if len(rest) > 1 else "1 other")
+        names.append(counted(len(rest), "other"))
         parts.append(counts[:, rest].sum(axis=1, keepdims=True))
     if (codes < 0).any():
         names.append("(missing)")
