@@ -62,11 +62,7 @@ def parse_json(content: bytes | str, name: str) -> Any:
     require_few_values(text, name)
     try:
         return json.loads(
-            text,
-            object_pairs_hook=_distinct,
-            parse_constant=_refuse,
-            parse_float=_finite,
-            parse_int=_whole,
+            text, object_pairs_hook=_distinct, parse_constant=_refuse, parse_float=_finite, parse_int=_whole
         )
     except RecursionError:
         raise ModelFileError(f"{name} is nested too deeply") from None
@@ -363,3 +359,10 @@ def read_document(header: Header, name: str, *parts: str) -> Mapping[str, Any]:
     if document.keys() != keys:
         raise ModelFileError(f"{name} is invalid: its document must have the keys {', '.join(sorted(keys))}")
     return dict(document)
+
+
+def read(path: str, most_bytes: int, *parts: str) -> tuple[Mapping[str, Any], dict[str, Array]]:
+    """The document and the tensors of a file. Raises ModelFileError if one of its checks fails."""
+    with open_file(path, most_bytes) as file:
+        header = read_header(file)
+        return read_document(header, path, *parts), read_tensors(file, header)
