@@ -289,11 +289,8 @@ def _tensor(key: str, entry: Any, name: str) -> Tensor:
 
 def are_sizes(given: Any, most: int) -> bool:
     """Whether a JSON value is a list of at most so many lengths."""
-    return (
-        isinstance(given, list)
-        and len(given) <= most
-        and all(type(n) is int and 0 <= n < 2**62 for n in given)
-    )
+    is_list = isinstance(given, list) and len(given) <= most
+    return is_list and all(type(n) is int and 0 <= n < 2**62 for n in given)
 
 
 def _check_places(tensors: Mapping[str, Tensor], size: int, name: str) -> None:

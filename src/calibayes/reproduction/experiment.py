@@ -64,11 +64,8 @@ class Settings:
 
     def select(self, entries: Iterable[DataEntry], rows: dict[str, float]) -> list[DataEntry]:
         """The entries to run; ``rows`` are the published numbers of rows by label."""
-        return [
-            entry
-            for entry in entries
-            if self.includes(entry.name) and (not self.quick or rows[entry.label] <= QUICK_ROWS)
-        ]
+        included = [entry for entry in entries if self.includes(entry.name)]
+        return [entry for entry in included if not self.quick or rows[entry.label] <= QUICK_ROWS]
 
     def includes(self, name: str) -> bool:
         """Whether a data set is to be run, and is on this computer or may be downloaded."""

@@ -141,8 +141,7 @@ class ImageCurve:
         pooled_height, pooled_width = height // self.pool, width // self.pool
         cropped = images[:, : pooled_height * self.pool, : pooled_width * self.pool].astype(np.float64)
         squares = cropped.reshape(n, pooled_height, self.pool, pooled_width, self.pool)
-        pooled = squares.mean(axis=(2, 4))
-        return pooled.reshape(n, -1), target
+        return squares.mean(axis=(2, 4)).reshape(n, -1), target
 
 
 # -- Naive Bayes and tree-augmented naive Bayes with the kernel densities of SLB (slb-2020) ------------------

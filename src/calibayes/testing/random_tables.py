@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -206,18 +207,18 @@ def draw_containers(draw: Draw, columns: list[DrawnColumn], library: str) -> tup
     if library == "numpy":
         return _arrays(draw, columns)
     choices = [draw(st.integers(0, 2)) for _ in columns]
-    make = _pandas_frame if library == "pandas" else _polars_frame
-    return make(columns, choices, "training"), make(columns, choices, "new")
+    training, new = (_frame(columns, choices, library, part) for part in ("training", "new"))
+    return training, new
 
 
-def _pandas_frame(columns: list[DrawnColumn], choices: list[int], part: str) -> Any:
-    import pandas as pd
-
+def _frame(columns: list[DrawnColumn], choices: list[int], library: str, part: str) -> Any:
+    """A part of the columns as a data frame of pandas or polars."""
+    module, type_of = import_module(library), _pandas_type if library == "pandas" else _polars_type
     series = {
-        column.name: pd.Series(getattr(column, part), dtype=_pandas_type(column, choice))
+        column.name: module.Series(getattr(column, part), dtype=type_of(column, choice))
         for column, choice in zip(columns, choices, strict=True)
     }
-    return pd.DataFrame(series)
+    return module.DataFrame(series)
 
 
 def _pandas_type(column: DrawnColumn, choice: int) -> str:
@@ -231,16 +232,6 @@ def _pandas_type(column: DrawnColumn, choice: int) -> str:
     else:
         types = ("object", "category", "string")
     return types[choice]
-
-
-def _polars_frame(columns: list[DrawnColumn], choices: list[int], part: str) -> Any:
-    import polars as pl
-
-    series = [
-        pl.Series(column.name, getattr(column, part), dtype=_polars_type(column, choice))
-        for column, choice in zip(columns, choices, strict=True)
-    ]
-    return pl.DataFrame(series)
 
 
 def _polars_type(column: DrawnColumn, choice: int) -> Any:
@@ -412,11 +403,8 @@ def is_clear(error: Exception) -> bool:
 
     Errors that functions of NumPy, LAPACK or the native kernels raise come from a line that is no ``raise`` statement.
     """
-    return (
-        type(error) in (ValueError, TypeError)
-        and bool(str(error).strip())
-        and _was_raised(error.__traceback__)
-    )
+    has_message = type(error) in (ValueError, TypeError) and bool(str(error).strip())
+    return has_message and _was_raised(error.__traceback__)
 
 
 def _was_raised(traceback: TracebackType | None) -> bool:

@@ -256,11 +256,7 @@ ENTRIES = data_entries(
         *("iris", "sonar", "climate-model", "indian-liver", "vehicle", "german-numer", "splice", "qsar"),
         *("svmguide3", "redwine", "optdigits", "satellite", "pulsar", "magic", "adult"),
     ],
-    {
-        "climate-model": {"rows": 360},
-        "svmguide3": {"label": "svmguid3"},
-        "adult": {"missing_is_level": True},
-    },
+    {"climate-model": {"rows": 360}, "svmguide3": {"label": "svmguid3"}, "adult": {"missing_is_level": True}},
 )
 """All data sets of the paper except the five of 512 ResNet features, which are not public."""
 
