@@ -73,8 +73,7 @@ class Site:
 
     def sums(self, function: Callable[[Block], Mapping[str, Any]]) -> Mapping[str, Any]:
         """The sum of a function of blocks over the rows."""
-        sums: Mapping[str, Any] = Serial().total(function, self._source)
-        return sums
+        return Serial().total(function, self._source)
 
 
 class _Sites:
@@ -119,5 +118,4 @@ def calibrate(model: Estimator, sites: Sequence[SumsOfRows], rule: str | Rule = 
     plan = Plan(chosen, stop=model.stop, max_iter=model.max_iter)
     trained = train(fitted.model, cast("Source", sites), _Sites(), plan, len(fitted.classes))
     result = with_training(replace(fitted, rule=chosen), trained)
-    calibrated: Estimator = holding(model, result, rule=rule)
-    return calibrated
+    return holding(model, result, rule=rule)

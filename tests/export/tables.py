@@ -13,7 +13,7 @@ def as_frame(X):
 
 
 def as_columns(X):
-    """Name -> array, as `calibayes.export.evaluate.evaluate` reads it."""
+    """Name -> array, as `tests.export.evaluate.evaluate` reads it."""
     return {str(name): _array(column) for name, column in as_frame(X).items()}
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from calibayes.export.encoders import CALENDAR
-from calibayes.export.evaluate import evaluate
 from calibayes.export.expressions import (
     MISSING,
     BinCode,
@@ -25,6 +24,7 @@ from calibayes.export.expressions import (
 from calibayes.export.family_densities import log_densities
 from calibayes.tables.dates import CALENDAR as CALENDAR_LEVELS
 from tests.cases import FAMILIES
+from tests.export.evaluate import evaluate
 
 X = NumberColumn("x")
 NOT_WRITTEN = [name for name in FAMILIES if name.startswith(("kernel-pair", "k-dependence-2"))]

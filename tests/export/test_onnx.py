@@ -23,12 +23,12 @@ from calibayes import (
 )
 from calibayes.datasets import load_penguins
 from calibayes.export import expressions as ex
-from calibayes.export.evaluate import evaluate
 from calibayes.export.model_expressions import model_expressions
 from calibayes.export.onnx import feeds, to_onnx
-from calibayes.export.onnx.graph_model import RENDERERS, Rendering
+from calibayes.export.onnx.graph_model import Rendering
 from calibayes.export.onnx.inputs import Graph, Inputs, UsedColumns
 from tests.export.cases import CASES, case
+from tests.export.evaluate import evaluate
 from tests.golden.stored_cases import CASES as STORED
 from tests.golden.stored_cases import path_of, stored
 from tests.golden.stored_tables import table_from_json
@@ -298,12 +298,9 @@ EXPRESSIONS = [
 
 def rendered(expressions):
     graph = Graph(["a", "b"])
-    used = UsedColumns()
-    for column in (A, B):
-        used.add(column)
-    inputs = Inputs(graph, None, "", used)
+    inputs = Inputs(graph, None, "", UsedColumns([A, B]))
     inputs.numbers(["a", "b"])
-    tensor = Rendering(graph, inputs, RENDERERS).outputs(expressions)
+    tensor = Rendering(graph, inputs).outputs(expressions)
     graph.add("Identity", tensor, output="y")
     value = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.DOUBLE, ["n", len(expressions)])
     model = graph.model("test", inputs.values(), [value], {})

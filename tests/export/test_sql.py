@@ -24,7 +24,6 @@ from calibayes import (
     PosteriorMixture,
 )
 from calibayes.export import expressions as ex
-from calibayes.export.evaluate import evaluate
 from calibayes.export.family_densities import MOST_ELIMINATED, WideCovarianceWarning
 from calibayes.export.model_expressions import model_expressions
 from calibayes.export.sql import dialects, output_names, select_statement, to_sql
@@ -39,6 +38,7 @@ from tests.export.databases import (
     server_user,
     sqlite_has_functions,
 )
+from tests.export.evaluate import evaluate
 from tests.export.tables import as_columns
 from tests.seeds import generator
 

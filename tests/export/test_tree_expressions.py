@@ -4,8 +4,8 @@ import numpy as np
 
 from calibayes import TreeAugmentedNB
 from calibayes.datasets import load_penguins
-from calibayes.export.evaluate import evaluate
 from calibayes.export.model_expressions import model_expressions
+from tests.export.evaluate import evaluate
 from tests.export.tables import as_columns
 
 

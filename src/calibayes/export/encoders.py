@@ -60,7 +60,7 @@ def _weekday(microseconds: ex.Expression) -> ex.Expression:
 def _hour(microseconds: ex.Expression) -> ex.Expression:
     """0 to 23."""
     hours = ex.Once(_floored(microseconds, 3600.0 * SECOND))
-    return hours - _floored(hours, 24.0) * ex.Constant(24.0)
+    return hours - _floored(hours, 24.0) * 24.0
 
 
 CALENDAR: Mapping[str, Callable[[ex.Expression], ex.Expression]] = {
@@ -84,10 +84,6 @@ class TableColumn(ABC):
         """Its values as numbers. Raises TypeError if they are not numbers."""
         raise TypeError(f"column {self.name!r} holds text, not numbers")
 
-    def refused(self) -> Sequence[ex.Condition]:
-        """Conditions under which `predict_proba` would raise an error because of a number."""
-        return []
-
     @abstractmethod
     def code(self, levels: Array, other: float | None) -> ex.Expression:
         """The position of its value among levels; ``other`` for any other value (None: missing)."""
@@ -105,9 +101,6 @@ class NumberCells(TableColumn):
 
     def number(self) -> ex.Expression:
         return self.expression
-
-    def refused(self) -> Sequence[ex.Condition]:
-        return [ex.IsBeyond(self.expression)] if isinstance(self.expression, ex.NumberColumn) else []
 
     def code(self, levels: Array, other: float | None) -> ex.Expression:
         if not len(levels):
@@ -167,10 +160,9 @@ def table_columns(conversion: Any, types: Sequence[np.dtype[Any]]) -> list[Table
     Raises TypeError if a column cannot be read outside of Python.
     """
     assert isinstance(conversion, ColumnConversion)
+    converters = conversion.converters
     read = [
-        _converted(name, conversion.converters[j])
-        if j in conversion.converters
-        else _plain(name, types[j].kind)
+        _converted(name, converters[j]) if j in converters else _plain(name, types[j].kind)
         for j, name in enumerate(conversion.names)
     ]
     derived = [_calendar(conversion, j, part, name) for j, part, name in conversion.derived]
@@ -179,15 +171,10 @@ def table_columns(conversion: Any, types: Sequence[np.dtype[Any]]) -> list[Table
 
 def _plain(name: str, kind: str) -> TableColumn:
     """A column that is not converted, by the kind of its NumPy type."""
-    plain: Mapping[str, TableColumn] = {
-        "b": NumberCells(name, ex.BooleanColumn(name)),
-        "M": NumberCells(name, ex.TimeColumn(name)),
-        "m": NumberCells(name, ex.DurationColumn(name)),
-        "O": TextCells(name),
-        "U": TextCells(name),
-        "S": TextCells(name),
-    }
-    return plain.get(kind) or NumberCells(name, ex.NumberColumn(name))
+    if kind in "OUS":
+        return TextCells(name)
+    columns = {"b": ex.BooleanColumn, "M": ex.TimeColumn, "m": ex.DurationColumn}
+    return NumberCells(name, columns.get(kind, ex.NumberColumn)(name))
 
 
 def _converted(name: str, converter: Any) -> TableColumn:
@@ -222,7 +209,7 @@ def _local_times(name: str, dates: Any) -> ex.Expression:
 
 
 def _code_without_levels(missing: ex.Condition, other: float | None) -> ex.Expression:
-    return ex.MISSING if other is None else ex.Where(missing, ex.MISSING, ex.Constant(other))
+    return ex.MISSING if other is None else ex.where(missing, ex.MISSING, other)
 
 
 def _as_float(level: Any, name: str) -> float:
@@ -256,11 +243,8 @@ def _leaf(tree: TreeNodes, node: int, columns: Sequence[ex.Expression]) -> ex.Ex
         return ex.Constant(float(left))
     byte, most = columns[tree.column[node]], ex.Constant(float(tree.most[node]))
     below, above = _leaf(tree, left, columns), _leaf(tree, right, columns)
-    return (
-        ex.Where(most < byte, above, below)
-        if tree.missing_left[node]
-        else ex.Where(byte <= most, below, above)
-    )
+    is_left = tree.missing_left[node]
+    return ex.Where(most < byte, above, below) if is_left else ex.Where(byte <= most, below, above)
 
 
 # -- Encoders as expressions: the number or the code of a level that a cell of the table is encoded as -------
@@ -269,7 +253,7 @@ def _leaf(tree: TreeNodes, node: int, columns: Sequence[ex.Expression]) -> ex.Ex
 class Encoded(NamedTuple):
     """Encoded columns: numbers or codes, missing where the encoder returns NaN or the code -1."""
 
-    columns: list[ex.Expression]
+    columns: ex.Columns
     refused: list[ex.Condition]
     """Conditions under which `predict_proba` would raise an error."""
 
@@ -284,8 +268,13 @@ def encode_columns(encoder: Any, table: Sequence[TableColumn]) -> Encoded:
 
 def _numbers(indices: Sequence[int], table: Sequence[TableColumn]) -> Encoded:
     """Columns of numbers, each computed once."""
-    refused = [condition for j in indices for condition in table[j].refused()]
-    return Encoded([ex.Once(table[j].number()) for j in indices], refused)
+    return Encoded([ex.Once(table[j].number()) for j in indices], _refused(indices, table))
+
+
+def _refused(indices: Sequence[int], table: Sequence[TableColumn]) -> list[ex.Condition]:
+    """Conditions under which `predict_proba` would raise an error because of a number."""
+    cells = [column.expression for j in indices if isinstance(column := table[j], NumberCells)]
+    return [ex.IsBeyond(cell) for cell in cells if isinstance(cell, ex.NumberColumn)]
 
 
 @encode_columns.register
@@ -310,23 +299,20 @@ def _(encoder: encoders.Flags, table: Sequence[TableColumn]) -> Encoded:
     if encoder.threshold is None:
         return Encoded(columns, [*refused, *(_is_no_flag(column) for column in columns)])
     least = ex.Constant(encoder.threshold)
-    flags = [
-        ex.Where(least < x, ex.Constant(1.0), ex.Where(x <= least, ex.Constant(0.0), ex.MISSING))
-        for x in columns
-    ]
+    flags = [ex.where(least < x, 1.0, ex.where(x <= least, 0.0, ex.MISSING)) for x in columns]
     return Encoded([ex.Once(flag) for flag in flags], refused)
 
 
 def _is_no_flag(column: ex.Expression) -> ex.Condition:
     """Whether a number is neither 0 nor 1."""
-    between = ex.Where(ex.Constant(0.0) < column, ex.Constant(1.0) - column, ex.Constant(0.0))
+    between = ex.where(ex.Constant(0.0) < column, ex.Constant(1.0) - column, 0.0)
     return ex.AnyTrue((column < 0.0, ex.Constant(1.0) < column, ex.Constant(0.0) < between))
 
 
 @encode_columns.register
 def _(encoder: encoders.Levels, table: Sequence[TableColumn]) -> Encoded:
-    refused = [condition for j in encoder.indices for condition in table[j].refused()]
-    return Encoded([ex.Once(code) for code in _level_codes(encoder, table)], refused)
+    codes = [ex.Once(code) for code in _level_codes(encoder, table)]
+    return Encoded(codes, _refused(encoder.indices, table))
 
 
 def _level_codes(encoder: encoders.Levels, table: Sequence[TableColumn]) -> list[ex.Expression]:
@@ -372,7 +358,7 @@ def _(encoder: encoders.MissingAsLevel, table: Sequence[TableColumn]) -> Encoded
         zip(encoder.indices, sizes.tolist(), encoder.has_missing, strict=True)
     ):
         if has_missing and encoder.missing_is_coded:
-            codes[place] = ex.Once(ex.Where(table[j].is_missing(), ex.Constant(float(size)), codes[place]))
+            codes[place] = ex.Once(ex.where(table[j].is_missing(), size, codes[place]))
     return Encoded(codes, inner.refused)
 
 
@@ -404,7 +390,7 @@ def _(encoder: encoders.Dense, table: Sequence[TableColumn]) -> Encoded:
     refused: list[ex.Condition] = []
     for indices, part in encoder.parts:
         raw += _dense_part(part, indices, table)
-        refused += [condition for j in indices for condition in table[j].refused()]
+        refused += _refused(indices, table)
     known = [
         ex.Filled(x, ex.Constant(0.0)) if indicated else x
         for x, indicated in zip(raw, encoder.indicated, strict=True)
@@ -433,7 +419,7 @@ def _(part: AsinhScaled, indices: Sequence[int], table: Sequence[TableColumn]) -
 
 
 def _clipped(x: ex.Expression, limit: float) -> ex.Expression:
-    return ex.Where(x < -limit, ex.Constant(-limit), ex.Where(ex.Constant(limit) < x, ex.Constant(limit), x))
+    return ex.where(x < -limit, -limit, ex.where(ex.Constant(limit) < x, limit, x))
 
 
 def _asinh(x: ex.Expression) -> ex.Expression:
@@ -455,12 +441,10 @@ def _(part: Indicators, indices: Sequence[int], table: Sequence[TableColumn]) ->
 
 def _indicator(code: ex.Expression, level: float, column: TableColumn) -> ex.Expression:
     """1 where a code is that of a level, 0 for other levels and unknown ones, missing where the value is missing."""
-    is_level = ex.Where(
-        code < level, ex.Constant(0.0), ex.Where(code <= level, ex.Constant(1.0), ex.Constant(0.0))
-    )
+    is_level = ex.where(code < level, 0.0, ex.where(code <= level, 1.0, 0.0))
     return ex.Where(column.is_missing(), ex.MISSING, is_level)
 
 
 @_dense_part.register
 def _(part: MissingIndicator, indices: Sequence[int], table: Sequence[TableColumn]) -> list[ex.Expression]:
-    return [ex.Where(table[j].is_missing(), ex.Constant(1.0), ex.Constant(0.0)) for j in indices]
+    return [ex.where(table[j].is_missing(), 1.0, 0.0) for j in indices]

@@ -8,14 +8,14 @@ rules are the same in every export:
 - only `Filled` and `IsMissing` test whether a number is missing.
 
 All numbers are float64. Nodes are immutable and compared by identity. An expression that is used more than once is
-wrapped in `Once`: it is computed once for each row, wherever it occurs. Renderers (`calibayes.export.evaluate` for NumPy,
-`calibayes.export.sql`, `calibayes.export.onnx`) support every node type below.
+wrapped in `Once`: it is computed once for each row, wherever it occurs. Renderers (`calibayes.export.sql`,
+`calibayes.export.onnx`) support every node type below.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, dataclass_transform
 
@@ -56,6 +56,7 @@ class Expression(Node):
 
 
 Operand: TypeAlias = Expression | float
+Columns: TypeAlias = Sequence[Expression]
 
 
 class Condition(Node):
@@ -114,10 +115,6 @@ class Constant(Expression):
     """The same finite number in each row; NaN is missing in each row."""
 
     value: float
-
-    @property
-    def is_missing(self) -> bool:
-        return math.isnan(self.value)
 
 
 class Once(Expression):
@@ -243,18 +240,29 @@ def as_expression(operand: Operand) -> Expression:
     return operand if isinstance(operand, Expression) else Constant(float(operand))
 
 
-def total(terms: Sequence[Expression], constant: float = 0.0) -> Expression:
+def where(condition: Condition, then: Operand, otherwise: Operand) -> Expression:
+    """One number where a condition is true, else another."""
+    return Where(condition, as_expression(then), as_expression(otherwise))
+
+
+def total(terms: Iterable[Expression], constant: float = 0.0) -> Expression:
     """The sum of terms and a constant."""
-    if not terms:
+    summed = tuple(terms)
+    if not summed:
         return Constant(constant)
     if constant == 0.0:
-        return terms[0] if len(terms) == 1 else Sum(tuple(terms))
-    return Sum((Constant(constant), *terms))
+        return summed[0] if len(summed) == 1 else Sum(summed)
+    return Sum((Constant(constant), *summed))
+
+
+def weighted_sum(terms: Columns, weights: Sequence[float], constant: float = 0.0) -> Expression:
+    """The sum of terms, each multiplied by its weight, and a constant."""
+    return total((term * weight for term, weight in zip(terms, weights, strict=True)), constant)
 
 
 def store(conditions: Sequence[Condition]) -> Condition:
     """Whether any of at least one condition is true, computed once."""
-    return Constant(0.5) < Once(Where(AnyTrue(tuple(conditions)), Constant(1.0), Constant(0.0)))
+    return Constant(0.5) < Once(where(AnyTrue(tuple(conditions)), 1.0, 0.0))
 
 
 def log_sum_exp(terms: Sequence[Expression]) -> Expression:

@@ -6,7 +6,7 @@ log p(x | class) of each class as an expression (`calibayes.export.expressions`)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from calibayes.kernels.networks import TreeProbabilities
 
 
 @singledispatch
-def log_densities(family: Any, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def log_densities(family: Any, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     """log p(x | class) of each class, up to a term that all classes share.
 
     Parameters
@@ -50,63 +50,52 @@ def known(term: ex.Expression) -> ex.Expression:
     return ex.Filled(term, ex.Constant(0.0))
 
 
-def entry_if_known(table: Any, code: ex.Expression) -> ex.Expression:
-    """The entry of an array (levels,) at a code, 0 where it is missing."""
-    return known(ex.TableEntry(tuple(table.tolist()), code))
+def entry(table: Array, code: ex.Expression) -> ex.Expression:
+    """The entry of an array at a code; missing where the code is."""
+    return ex.TableEntry(tuple(table.ravel().tolist()), code)
 
 
 # -- Categorical, Bernoulli, Poisson, multinomial and complement densities -----------------------------------
 
 
 @log_densities.register
-def _(
-    family: families.Categorical, parameters: Arrays, columns: Sequence[ex.Expression]
-) -> list[ex.Expression]:
+def _(family: families.Categorical, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     return sums_of_entries(parameters["log_probability"], family.layout.levels, columns)
 
 
-def sums_of_entries(
-    cells: Array, sizes: Sequence[int], columns: Sequence[ex.Expression]
-) -> list[ex.Expression]:
+def sums_of_entries(cells: Array, sizes: Sequence[int], columns: ex.Columns) -> list[ex.Expression]:
     """For each class the sum over columns of table entries, from tables side by side, (k, cells)."""
     tables = np.split(cells, np.cumsum(sizes)[:-1], axis=1)
     pairs = list(zip(tables, columns, strict=True))
-    return [ex.total([entry_if_known(table[c], code) for table, code in pairs]) for c in range(len(cells))]
+    return [ex.total(known(entry(table[c], code)) for table, code in pairs) for c in range(len(cells))]
 
 
 @log_densities.register
-def _(
-    family: families.Bernoulli, parameters: Arrays, columns: Sequence[ex.Expression]
-) -> list[ex.Expression]:
+def _(family: families.Bernoulli, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     zeros, ones = parameters["log_zero"], parameters["log_one"]
     return [
         ex.total(
-            [
-                known(x * (one - zero) + zero)
-                for x, zero, one in zip(columns, class_zeros, class_ones, strict=True)
-            ]
+            known(x * (one - zero) + zero)
+            for x, zero, one in zip(columns, class_zeros, class_ones, strict=True)
         )
         for class_zeros, class_ones in zip(zeros.tolist(), ones.tolist(), strict=True)
     ]
 
 
 @log_densities.register
-def _(family: families.Poisson, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(family: families.Poisson, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     return [
         ex.total(
-            [known(x * log_rate - rate) for x, log_rate, rate in zip(columns, log_rates, rates, strict=True)]
+            known(x * log_rate - rate) for x, log_rate, rate in zip(columns, log_rates, rates, strict=True)
         )
         for log_rates, rates in zip(parameters["log_rate"].tolist(), parameters["rate"].tolist(), strict=True)
     ]
 
 
 @log_densities.register
-def _(family: EventCounts, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(family: EventCounts, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     """Without the multinomial coefficient, which all classes share."""
-    return [
-        ex.total([x * weight for x, weight in zip(columns, weights, strict=True)])
-        for weights in family.event_weights(parameters).tolist()
-    ]
+    return [ex.weighted_sum(columns, weights) for weights in family.event_weights(parameters).tolist()]
 
 
 # -- Gaussian densities: independent columns, and full covariances with any missing values -------------------
@@ -126,14 +115,13 @@ class WideCovarianceWarning(UserWarning):
 
 
 @log_densities.register
-def _(family: families.Gaussian, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(family: families.Gaussian, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     mean = parameters["mean"]
     if not family.shape.is_matrix:
         return [_independent(*moments, columns) for moments in zip(mean, parameters["variance"], strict=True)]
     covariance = parameters["covariance"]
-    complete = (
-        _linear(mean, parameters, columns) if len(covariance) == 1 else _quadratic(mean, parameters, columns)
-    )
+    scores = _linear if len(covariance) == 1 else _quadratic
+    complete = scores(mean, parameters, columns)
     incomplete = ex.store([ex.IsMissing(x) for x in columns])
     if len(columns) > MOST_ELIMINATED:
         warn(
@@ -146,10 +134,10 @@ def _(family: families.Gaussian, parameters: Arrays, columns: Sequence[ex.Expres
     return [ex.Where(incomplete, other, score) for other, score in zip(marginal, complete, strict=True)]
 
 
-def _independent(mean: Array, variance: Array, columns: Sequence[ex.Expression]) -> ex.Expression:
+def _independent(mean: Array, variance: Array, columns: ex.Columns) -> ex.Expression:
     """log density of one class with independent columns."""
     triples = zip(columns, mean.tolist(), variance.tolist(), strict=True)
-    return ex.total([known(_log_normal(x - m, v)) for x, m, v in triples])
+    return ex.total(known(_log_normal(x - m, v)) for x, m, v in triples)
 
 
 def _log_normal(residual: ex.Expression, variance: float) -> ex.Expression:
@@ -157,41 +145,38 @@ def _log_normal(residual: ex.Expression, variance: float) -> ex.Expression:
     return squares - 0.5 * (float(np.log(variance)) + LOG_TWO_PI)
 
 
-def _linear(mean: Array, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _linear(mean: Array, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     """Scores of classes with one covariance, in rows without missing values, up to a term that all share."""
     whitener, middle = parameters["whitener"][0], mean.mean(axis=0)
     slopes = (mean - middle) @ whitener.T @ whitener
     offsets = -0.5 * np.sum(slopes * (mean - middle), axis=1)
-    centered = [ex.Once(x - m) for x, m in zip(columns, middle.tolist(), strict=True)]
+    centered = _centered(columns, middle)
     # The term that all classes share can be left out: a row uses either these scores or the marginal densities, for all classes.
     return [
-        ex.total([x * slope for x, slope in zip(centered, class_slopes, strict=True)], offset)
+        ex.weighted_sum(centered, class_slopes, offset)
         for class_slopes, offset in zip(slopes.tolist(), offsets.tolist(), strict=True)
     ]
 
 
-def _quadratic(mean: Array, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _quadratic(mean: Array, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     """log densities of classes with a covariance each, in rows without missing values."""
-    d = len(columns)
-    constants = -0.5 * (np.broadcast_to(parameters["log_determinant"], len(mean)) + d * LOG_TWO_PI)
-    return [
-        ex.total(
-            [white * white * -0.5 for white in _whitened(class_mean, whitener, columns)], float(constant)
-        )
-        for class_mean, whitener, constant in zip(mean, parameters["whitener"], constants, strict=True)
-    ]
+    constants = -0.5 * (parameters["log_determinant"] + len(columns) * LOG_TWO_PI)
+    scores: list[ex.Expression] = []
+    for class_mean, whitener, constant in zip(mean, parameters["whitener"], constants, strict=True):
+        whitened = _whitened(_centered(columns, class_mean), whitener)
+        scores.append(ex.total((white * white * -0.5 for white in whitened), float(constant)))
+    return scores
 
 
-def _whitened(mean: Array, whitener: Array, columns: Sequence[ex.Expression]) -> list[ex.Once]:
+def _centered(columns: ex.Columns, mean: Array) -> list[ex.Once]:
+    return [ex.Once(x - m) for x, m in zip(columns, mean.tolist(), strict=True)]
+
+
+def _whitened(residuals: Sequence[ex.Once], whitener: Array) -> list[ex.Once]:
     """Coordinates of variance 1."""
-    residuals = [ex.Once(x - m) for x, m in zip(columns, mean.tolist(), strict=True)]
     return [
-        ex.Once(
-            ex.total(
-                [x * weight for x, weight in zip(residuals, row.tolist(), strict=False) if weight != 0.0]
-            )
-        )
-        for row in whitener
+        ex.Once(ex.total(x * weight for x, weight in zip(residuals, row, strict=True) if weight != 0.0))
+        for row in whitener.tolist()
     ]
 
 
@@ -199,18 +184,15 @@ def _whitened(mean: Array, whitener: Array, columns: Sequence[ex.Expression]) ->
 
 
 def _marginal(
-    mean: Array, covariance: Array, columns: Sequence[ex.Expression], incomplete: ex.Condition
+    mean: Array, covariance: Array, columns: ex.Columns, incomplete: ex.Condition
 ) -> list[ex.Expression]:
     """log densities of the known cells, by elimination; a covariance that classes share is eliminated once."""
-    groups = [range(len(mean))] if len(covariance) == 1 else [range(c, c + 1) for c in range(len(mean))]
-    densities: list[ex.Expression] = []
-    for classes, matrix in zip(groups, covariance, strict=True):
-        densities += _eliminate(mean[list(classes)], matrix, columns, incomplete)
-    return densities
+    groups = zip(np.split(mean, len(covariance)), covariance, strict=True)
+    return [density for group in groups for density in _eliminate(*group, columns, incomplete)]
 
 
 def _eliminate(
-    mean: Array, covariance: Array, columns: Sequence[ex.Expression], incomplete: ex.Condition
+    mean: Array, covariance: Array, columns: ex.Columns, incomplete: ex.Condition
 ) -> list[ex.Expression]:
     """log densities of the known cells for classes of one covariance; computed for incomplete rows only."""
     d, k = len(columns), len(mean)
@@ -235,25 +217,23 @@ def _eliminate(
     return [ex.total(class_terms) for class_terms in terms]
 
 
-def _store(value: ex.Expression, incomplete: ex.Condition) -> ex.Expression:
-    """A value that is computed once, in incomplete rows."""
-    return ex.Once(ex.Where(incomplete, value, ex.MISSING))
+def _store(value: ex.Expression, condition: ex.Condition) -> ex.Once:
+    """A value that is computed once, in rows where a condition is true."""
+    return ex.Once(ex.Where(condition, value, ex.MISSING))
 
 
 # -- Kernel densities on bins, levels and grids --------------------------------------------------------------
 
 
 @log_densities.register
-def _(
-    family: families.KernelDensity, parameters: Arrays, columns: Sequence[ex.Expression]
-) -> list[ex.Expression]:
+def _(family: families.KernelDensity, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     cells, layout = parameters["log_density"], family.layout
     if not layout.gridded:
         return sums_of_entries(cells, layout.levels, columns)
     tables = np.split(cells, np.cumsum(layout.levels)[:-1], axis=1)
     places = [_place(position, points) for position, points in zip(columns, layout.ordered, strict=True)]
     pairs = list(zip(tables, places, strict=True))
-    return [ex.total([_on_grid(table, place, c) for table, place in pairs]) for c in range(len(cells))]
+    return [ex.total(_on_grid(table, place, c) for table, place in pairs) for c in range(len(cells))]
 
 
 class _GridPlace(NamedTuple):
@@ -270,17 +250,14 @@ class _GridPlace(NamedTuple):
 def _place(position: ex.Expression, points: int) -> _GridPlace:
     last = points - 1.0
     below, above = position < 0.0, ex.Constant(last) < position
-    floor = ex.Once(ex.Where(position < last, ex.Function("floor", position), ex.Constant(last - 1.0)))
-    lower = ex.Where(below, ex.Constant(float(points)), ex.Where(above, ex.Constant(points + 1.0), floor))
-    share = ex.Where(below, ex.Constant(0.0), ex.Where(above, ex.Constant(0.0), position - floor))
-    excess = ex.Where(below, ex.Constant(0.0) - position, ex.Where(above, position - last, ex.Constant(0.0)))
+    floor = ex.Once(ex.where(position < last, ex.Function("floor", position), last - 1.0))
+    lower = ex.where(below, points, ex.where(above, points + 1, floor))
+    share = ex.where(below, 0.0, ex.where(above, 0.0, position - floor))
+    excess = ex.where(below, ex.Constant(0.0) - position, ex.where(above, position - last, 0.0))
     log_tail = ex.Function("log", excess / last + 1.0) * -3.0
-    return _GridPlace(ex.Once(known_place(lower, position)), ex.Once(share), ex.Once(log_tail))
-
-
-def known_place(lower: ex.Expression, position: ex.Expression) -> ex.Expression:
-    """``lower``, but missing where the position is missing: a comparison with a missing position is false, not missing."""
-    return lower + position * 0.0
+    # Missing where the position is missing: a comparison with a missing position is false, not missing.
+    known_lower = lower + position * 0.0
+    return _GridPlace(ex.Once(known_lower), ex.Once(share), ex.Once(log_tail))
 
 
 def _on_grid(table: Array, place: _GridPlace, c: int) -> ex.Expression:
@@ -288,10 +265,7 @@ def _on_grid(table: Array, place: _GridPlace, c: int) -> ex.Expression:
     top = float(table.max())
     density = np.exp(table[c] - top)
     rise = np.append(np.diff(density[:-2]), [0.0, 0.0, 0.0])
-    between = (
-        ex.TableEntry(tuple(density.tolist()), place.lower)
-        + ex.TableEntry(tuple(rise.tolist()), place.lower) * place.share
-    )
+    between = entry(density, place.lower) + entry(rise, place.lower) * place.share
     return known(ex.Function("log", between) + place.log_tail + top)
 
 
@@ -299,7 +273,7 @@ def _on_grid(table: Array, place: _GridPlace, c: int) -> ex.Expression:
 
 
 @log_densities.register
-def _(family: families.Mixture, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(family: families.Mixture, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     densities = log_densities(family.family, parameters, columns)
     parts = [
         ex.Once(density + weight)
@@ -320,7 +294,7 @@ def _(family: families.Mixture, parameters: Arrays, columns: Sequence[ex.Express
 
 
 @log_densities.register
-def _(family: families.Tree, parameters: Arrays, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _(family: families.Tree, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     densities: dict[int, ex.Expression] = {}
     for tree in family.class_trees:
         by_class = tree_densities(tree.with_probabilities(parameters), columns)
@@ -329,18 +303,14 @@ def _(family: families.Tree, parameters: Arrays, columns: Sequence[ex.Expression
 
 
 @log_densities.register
-def _(
-    family: families.AveragedOneDependence, parameters: Arrays, columns: Sequence[ex.Expression]
-) -> list[ex.Expression]:
+def _(family: families.AveragedOneDependence, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     """Stars, each a tree, are averaged."""
     stars = [tree_densities(star, columns) for star in family.stars.with_probabilities(parameters)]
     return [ex.log_sum_exp([ex.Once(density) for density in by_star]) for by_star in zip(*stars, strict=True)]
 
 
 @log_densities.register
-def _(
-    family: families.KDependence, parameters: Arrays, columns: Sequence[ex.Expression]
-) -> list[ex.Expression]:
+def _(family: families.KDependence, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
     tables = family.tables
     if any(len(parents) > 1 for parents in tables.parents):
         raise TypeError(
@@ -348,12 +318,11 @@ def _(
             "max_parents=1, or TreeAugmentedNB, can be exported"
         )
     parents = tuple(next(iter(of_column), -1) for of_column in tables.parents)
-    return tree_densities(
-        TreeProbabilities(parents, tables.order, tables.split(parameters["log_probability"])), columns
-    )
+    tree = TreeProbabilities(parents, tables.order, tables.split(parameters["log_probability"]))
+    return tree_densities(tree, columns)
 
 
-def tree_densities(tree: TreeProbabilities, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def tree_densities(tree: TreeProbabilities, columns: ex.Columns) -> list[ex.Expression]:
     """log p(known cells | class) of the classes that share a tree."""
     cells = _cells(tree, columns)
     return [
@@ -362,7 +331,7 @@ def tree_densities(tree: TreeProbabilities, columns: Sequence[ex.Expression]) ->
     ]
 
 
-def _cells(tree: TreeProbabilities, columns: Sequence[ex.Expression]) -> list[ex.Expression]:
+def _cells(tree: TreeProbabilities, columns: ex.Columns) -> list[ex.Expression]:
     """The cell of each column in its table; missing where the column or its parent is."""
     return [
         columns[j] if parent < 0 else ex.Once(columns[parent] * float(tree.tables[j].shape[-1]) + columns[j])
@@ -377,15 +346,12 @@ class ClassDensity:
     tree: TreeProbabilities
     tables: Sequence[Array]
     """log p(level | parent's level) of each column, (parent's levels or 1, levels)."""
-    columns: Sequence[ex.Expression]
+    columns: ex.Columns
     cells: Sequence[ex.Expression]
 
     def total(self) -> ex.Expression:
         """log p(known cells)."""
-        terms = [
-            known(ex.TableEntry(tuple(table.ravel().tolist()), cell))
-            for table, cell in zip(self.tables, self.cells, strict=True)
-        ]
+        terms = [known(entry(table, cell)) for table, cell in zip(self.tables, self.cells, strict=True)]
         messages: dict[int, list[ex.Expression]] = {}
         for j in reversed(self.tree.order):
             if children := [child for child, parent in enumerate(self.tree.parents) if parent == j]:
@@ -394,27 +360,20 @@ class ClassDensity:
         return ex.total(terms)
 
     def _messages(
-        self, j: int, children: Sequence[int], messages: dict[int, list[ex.Expression]]
+        self, j: int, children: Sequence[int], messages: Mapping[int, ex.Columns]
     ) -> list[ex.Expression]:
         """M(a) of a missing column with children, for each level a of its parent."""
-        below = [
-            self._if_missing(j, ex.total([self._from_child(child, b, messages) for child in children]))
-            for b in range(self.tables[j].shape[1])
-        ]
+        levels = range(self.tables[j].shape[1])
+        sums = [ex.total(self._from_child(child, b, messages) for child in children) for b in levels]
+        below = [_store(value, ex.IsMissing(self.columns[j])) for value in sums]
         top = ex.Once(ex.Greatest(tuple(below)))
         shares = [ex.Once(ex.Function("exp", value - top)) for value in below]
-        return [
-            ex.Function("log", ex.total([share * p for share, p in zip(shares, row.tolist(), strict=True)]))
-            + top
-            for row in np.exp(self.tables[j])
-        ]
+        rows = np.exp(self.tables[j]).tolist()
+        return [ex.Function("log", ex.weighted_sum(shares, row)) + top for row in rows]
 
-    def _if_missing(self, j: int, value: ex.Expression) -> ex.Expression:
-        return ex.Once(ex.Where(ex.IsMissing(self.columns[j]), value, ex.MISSING))
-
-    def _from_child(self, child: int, b: int, messages: dict[int, list[ex.Expression]]) -> ex.Expression:
+    def _from_child(self, child: int, b: int, messages: Mapping[int, ex.Columns]) -> ex.Expression:
         """log probability of the known cells of a child and below, given level b of its parent."""
-        of_level = ex.TableEntry(tuple(self.tables[child][b].tolist()), self.columns[child])
+        of_level = entry(self.tables[child][b], self.columns[child])
         if child not in messages:
             return known(of_level)
         return ex.Where(ex.IsMissing(self.columns[child]), messages[child][b], of_level)

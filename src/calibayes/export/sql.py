@@ -118,12 +118,7 @@ def microseconds(
 
 TABLE = "data"
 """The alias of the table within the statement."""
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "exp": exp.Exp,
-    "log": exp.Ln,
-    "sqrt": exp.Sqrt,
-    "floor": exp.Floor,
-}
+FUNCTIONS: Mapping[str, Any] = {"exp": exp.Exp, "log": exp.Ln, "sqrt": exp.Sqrt, "floor": exp.Floor}
 OPERATORS: Mapping[str, Callable[..., Any]] = {"-": exp.Sub, "*": exp.Mul}
 COMPARISONS: Mapping[str, Callable[..., Any]] = {"<": exp.LT, "<=": exp.LTE, "=": exp.EQ}
 FEW = 4
@@ -182,22 +177,17 @@ class Renderer:
 
     @computed.register
     def _(self, node: ex.BooleanColumn) -> Any:
-        return case(
-            [
-                (
-                    exp.EQ(this=_column(node.name), expression=exp.Boolean(this=value)),
-                    self.number(float(value)),
-                )
-                for value in (True, False)
-            ]
-        )
+        are_equal = {
+            value: _compared("=", _column(node.name), exp.Boolean(this=value)) for value in (True, False)
+        }
+        return case([(condition, self.number(value)) for value, condition in are_equal.items()])
 
     @computed.register
     def _(self, node: ex.TimeColumn) -> Any:
         column = _column(node.name)
-        zone = None if node.zone is None else exp.Literal.string(node.zone)
-        local = column if zone is None else exp.AtTimeZone(this=column, zone=zone)
-        return self._double(microseconds(local, node.name, self.dialect))
+        if node.zone is not None:
+            column = exp.AtTimeZone(this=column, zone=exp.Literal.string(node.zone))
+        return self._double(microseconds(column, node.name, self.dialect))
 
     @computed.register
     def _(self, node: ex.DurationColumn) -> Any:
@@ -230,12 +220,12 @@ class Renderer:
         """The code of a text, by binary search among many levels."""
         if len(levels) <= FEW or self.dialect not in BINARY_ORDER:
             pairs = [
-                (_compared("=", self.of(column), _literal(level)), self.number(code))
+                (_compared("=", self.of(column), exp.Literal.string(level)), self.number(code))
                 for level, code in levels
             ]
             return case(pairs, other.copy())
         middle = len(levels) // 2
-        is_left = _compared("<", self.of(column), _literal(levels[middle][0]))
+        is_left = _compared("<", self.of(column), exp.Literal.string(levels[middle][0]))
         left, right = (self._text_code(column, half, other) for half in (levels[:middle], levels[middle:]))
         return case([(is_left, left)], right)
 
@@ -256,11 +246,9 @@ class Renderer:
     @computed.register
     def _(self, node: ex.Greatest) -> Any:
         first, *others = (self.of(term) for term in node.terms)
-        return (
-            exp.Greatest(this=first, expressions=others, ignore_nulls=self.dialect in IGNORES_NULL)
-            if others
-            else first
-        )
+        if not others:
+            return first
+        return exp.Greatest(this=first, expressions=others, ignore_nulls=self.dialect in IGNORES_NULL)
 
     @computed.register
     def _(self, node: ex.Arithmetic) -> Any:
@@ -294,19 +282,14 @@ class Renderer:
 
     @computed.register
     def _(self, node: ex.BinCode) -> Any:
-        leaves = [self.number(float(code)) for code in range(len(node.edges) + 1)]
+        leaves = [self.number(code) for code in range(len(node.edges) + 1)]
         return self._unless_missing(node.value, self._leaf_at(node.value, leaves, node.edges), exp.Null())
 
     @computed.register
     def _(self, node: ex.NumberCode) -> Any:
         other = exp.Null() if node.other is None else self.number(node.other)
-        leaves = [
-            case(
-                [(_compared("=", self.of(node.value), self.number(level)), self.number(float(code)))],
-                other.copy(),
-            )
-            for code, level in enumerate(node.levels)
-        ]
+        conditions = [_compared("=", self.of(node.value), self.number(level)) for level in node.levels]
+        leaves = [case([(is_level, self.number(j))], other.copy()) for j, is_level in enumerate(conditions)]
         code_at = self._leaf_at(node.value, leaves, node.levels[1:])
         return self._unless_missing(node.value, code_at, exp.Null())
 
@@ -362,20 +345,13 @@ class Renderer:
         return balanced(exp.Or, [_compared("<", side, self.number(-ex.LARGEST_NUMBER)) for side in sides])
 
     @computed.register
-    def _(self, node: ex.AllTrue) -> Any:
-        return balanced(exp.And, [self.of(condition) for condition in node.conditions])
-
-    @computed.register
-    def _(self, node: ex.AnyTrue) -> Any:
-        return balanced(exp.Or, [self.of(condition) for condition in node.conditions])
+    def _(self, node: ex.AllTrue | ex.AnyTrue) -> Any:
+        operator = exp.And if isinstance(node, ex.AllTrue) else exp.Or
+        return balanced(operator, [self.of(condition) for condition in node.conditions])
 
 
 def _column(name: str) -> Any:
     return exp.column(name, table=TABLE, quoted=True)
-
-
-def _literal(value: str) -> Any:
-    return exp.Literal.string(value)
 
 
 def _are_same(left: float, right: float) -> bool:
@@ -450,8 +426,7 @@ def to_sql(model: Any, table: str | Sequence[str], dialect: str = "duckdb") -> s
     expressions = model_expressions(model)
     outputs = dict(zip(output_names(expressions.classes), expressions.probabilities, strict=True))
     statement = select_statement(outputs, source, dialect)
-    text: str = statement.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
-    return text
+    return str(statement.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE))
 
 
 def _table(table: str | Sequence[str]) -> Any:
@@ -548,13 +523,7 @@ def _cell_key(node: ex.Node) -> Any:
     """A key that is equal for nodes of the same value of the same cell."""
     if isinstance(node, ex.TextCode):
         return node
-    column: Any = (
-        node.value
-        if isinstance(node, ex.IsMissing)
-        else node.column
-        if isinstance(node, ex.IsBeyond)
-        else node
-    )
+    column: Any = node.value if isinstance(node, ex.IsMissing) else getattr(node, "column", node)
     return type(node), type(column), tuple(getattr(column, field.name) for field in fields(column))
 
 

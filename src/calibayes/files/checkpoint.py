@@ -13,8 +13,8 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.core.replaced_file import require_replaceable
 from calibayes.files import codec, container
-from calibayes.files.container import ModelFileError, document_text, read_document
-from calibayes.files.value_objects import read_same, value_codec
+from calibayes.files.container import ModelFileError, document_text
+from calibayes.files.value_objects import value_codec
 from calibayes.learn import Recorder, RunSnapshot
 from calibayes.learn.checkpoint import PointSnapshot
 from calibayes.model.recipe import Recipe
@@ -45,14 +45,9 @@ VALUES: Final[Mapping[str, type]] = {
 }
 """Name -> class: all that a checkpoint can hold, besides arrays and plain values."""
 
-_codecs = {**codec.PLAIN_VALUES, **codec.ARRAYS, **dict.fromkeys(VALUES.values(), value_codec(VALUES))}
-_WRITES: Mapping[Any, codec.Write] = {kind: entry.write for kind, entry in _codecs.items()}
-_READS: Mapping[str, codec.Read] = {
-    **{entry.tag: entry.read for entry in _codecs.values()},
-    **codec.SHORT_FORMS,
-    **codec.TENSORS,
-    "$same": read_same,
-}
+_WRITES, _READS = codec.writes_and_reads(
+    {**codec.PLAIN_VALUES, **codec.ARRAYS, **dict.fromkeys(VALUES.values(), value_codec(VALUES))}
+)
 
 
 def write(snapshot: FitSnapshot, path: str) -> None:
@@ -64,10 +59,7 @@ def write(snapshot: FitSnapshot, path: str) -> None:
 
 def read(path: str) -> FitSnapshot:
     """What is in a file. Raises ModelFileError if it is no checkpoint, damaged, truncated or of another version."""
-    with container.open_file(path, MOST_BYTES) as file:
-        header = container.read_header(file)
-        document = read_document(header, path, "checkpoint")
-        tensors = container.read_tensors(file, header)
+    document, tensors = container.read(path, MOST_BYTES, "checkpoint")
     if document["calibayes_version"] != __version__:
         version = document["calibayes_version"][:40]
         raise ModelFileError(f"{path} was written by calibayes {version}, and this is {__version__}")
@@ -131,31 +123,24 @@ class Checkpoint:
         self.path, self._has_failed = path, False
         try:
             require_replaceable(path)
-            self._kept = read(path) if os.path.exists(path) else FitSnapshot(fingerprints)
+            kept = read(path) if os.path.exists(path) else FitSnapshot(fingerprints)
         except ModelFileError as error:
             raise self.refusal(str(error).replace(f"{path} ", "it ", 1)) from error
         except OSError as error:
             raise ValueError(
                 f"the checkpoint {path} cannot be read and written: {error}; choose a path at which files can be replaced"
             ) from error
-        self.require_same(self._kept.fingerprints, fingerprints)
+        self.require_same(kept.fingerprints, fingerprints)
+        self.fingerprints, self.trainings = fingerprints, dict(kept.trainings)
 
     def recorder(self, name: str, columns: Sequence[str]) -> Recorder:
         """The recorder of the training of this name, on these columns."""
         return TrainingRecorder(self, name, tuple(columns))
 
-    def training(self, name: str) -> TrainingSnapshot | None:
-        """The state of the training of this name, if it has begun."""
-        return self._kept.trainings.get(name)
-
-    def keep(self, name: str, training: TrainingSnapshot) -> None:
-        """Note the state of a training."""
-        self._kept = replace(self._kept, trainings={**self._kept.trainings, name: training})
-
     def write(self) -> None:
         """Write the file. If that fails, the fit goes on with a warning, and the last file that was written stays."""
         try:
-            write(self._kept, self.path)
+            write(FitSnapshot(self.fingerprints, self.trainings), self.path)
         except OSError as error:
             if not self._has_failed:
                 warn(
@@ -196,20 +181,20 @@ class TrainingRecorder:
 
     def begin(self, fingerprints: Mapping[str, str]) -> None:
         fingerprints = {"columns": fingerprint(self.columns), **fingerprints}
-        kept = self.checkpoint.training(self.name)
-        if kept is None:
-            self.checkpoint.keep(self.name, TrainingSnapshot(fingerprints))
-        else:
-            self.checkpoint.require_same(kept.fingerprints, fingerprints)
+        kept = self.checkpoint.trainings.setdefault(self.name, TrainingSnapshot(fingerprints))
+        self.checkpoint.require_same(kept.fingerprints, fingerprints)
 
     def load(self, name: str) -> RunSnapshot | None:
-        kept = self.checkpoint.training(self.name)
-        return None if kept is None else kept.runs.get(name)
+        return self._training().runs.get(name)
 
     def save(self, name: str, snapshot: RunSnapshot) -> None:
-        kept = self.checkpoint.training(self.name) or TrainingSnapshot()
-        self.checkpoint.keep(self.name, replace(kept, runs={**kept.runs, name: snapshot}))
+        kept = self._training()
+        self.checkpoint.trainings[self.name] = replace(kept, runs={**kept.runs, name: snapshot})
         self.checkpoint.write()
+
+    def _training(self) -> TrainingSnapshot:
+        """The state of the training; without fingerprints if it has not begun."""
+        return self.checkpoint.trainings.get(self.name, TrainingSnapshot())
 
     def refusal(self, problem: str) -> ValueError:
         return self.checkpoint.refusal(problem)

@@ -30,10 +30,7 @@ MOST_WHOLE = 10**300
 """Whole numbers beyond it are not written."""
 SHORTEST = 1000
 """Least number of entries of a tuple that is written in a short form."""
-INVALID = (
-    *(ValueError, TypeError, KeyError, IndexError),
-    *(ArithmeticError, AttributeError, RecursionError),
-)
+INVALID = (ValueError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError, RecursionError)
 """Errors of objects that are made from invalid parts."""
 
 
@@ -65,9 +62,8 @@ class Writer:
     def write(self, value: Any, path: str) -> Any:
         """The JSON of a value; ``path`` says where it is, for names of tensors and error messages."""
         kind = type(value)
-        if kind in UNCHANGED or (kind is float and math.isfinite(value)):
-            return value
-        if kind is int and abs(value) <= MOST_WHOLE:
+        is_short = (kind is float and math.isfinite(value)) or (kind is int and abs(value) <= MOST_WHOLE)
+        if kind in UNCHANGED or is_short:
             return value
         if kind is tuple:
             return short_form(value, path, self) or self.write_all(value, path)
@@ -298,14 +294,7 @@ SHORT_FORMS: Mapping[str, Read] = {"$repeat": _read_repeat, "$count": _read_coun
 LONGEST_DECIMAL: Final = 1000
 FLOATS: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 LIBRARIES: Final = {
-    library.name: library
-    for library in (
-        nw.Implementation.PANDAS,
-        nw.Implementation.MODIN,
-        nw.Implementation.CUDF,
-        nw.Implementation.PYARROW,
-        nw.Implementation.POLARS,
-    )
+    name: nw.Implementation[name] for name in ("PANDAS", "MODIN", "CUDF", "PYARROW", "POLARS")
 }
 """Libraries of data frames that a model returns rows as."""
 
@@ -353,11 +342,6 @@ def _random_state(*state: Any) -> np.random.RandomState:
     return made
 
 
-def _state_of(value: np.random.RandomState) -> Sequence[Any]:
-    state: Any = value.get_state(legacy=True)
-    return tuple(state[1:])
-
-
 def _short(text: str) -> str:
     if len(text) > LONGEST_DECIMAL:
         raise ValueError(f"a decimal number of more than {LONGEST_DECIMAL} digits is not allowed")
@@ -369,7 +353,7 @@ PLAIN_VALUES: Final[Mapping[Any, Codec]] = {
     Mapping: of_parts("$pairs", lambda value: tuple(value.items()), _mapping),
     slice: of_parts("$slice", lambda value: (value.start, value.stop, value.step), slice),
     range: of_parts("$range", lambda value: (value.start, value.stop, value.step), _range),
-    np.random.RandomState: of_parts("$random_state", _state_of, _random_state),
+    np.random.RandomState: of_parts("$random_state", lambda value: value.get_state()[1:], _random_state),
     float: of_text("$float", repr, FLOATS.__getitem__),
     Decimal: of_text("$decimal", str, lambda text: Decimal(_short(text))),
     bytes: of_text("$bytes", bytes.hex, bytes.fromhex),
@@ -491,5 +475,20 @@ ARRAYS: Final[Mapping[Any, Codec]] = {
     **dict.fromkeys(_dtype_types, _dtype),
 }
 """Type -> codec."""
-TENSORS: Final[Mapping[str, Read]] = {"$tensor": _read_tensor}
-"""Tag -> how such an array is read."""
+
+
+def _read_same(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
+    """The object that was read before and has this number."""
+    only(node, "$same")
+    return reader.same(node["$same"])
+
+
+REFERENCES: Final[Mapping[str, Read]] = {"$tensor": _read_tensor, "$same": _read_same}
+"""Tag -> how an array is read that is a tensor, and an object that is in the document before."""
+
+
+def writes_and_reads(codecs: Mapping[Any, Codec]) -> tuple[dict[Any, Write], dict[str, Read]]:
+    """Type -> how its values are written, and tag -> how such an object is read."""
+    writes = {kind: entry.write for kind, entry in codecs.items()}
+    reads = {entry.tag: entry.read for entry in codecs.values()}
+    return writes, {**reads, **SHORT_FORMS, **REFERENCES}

@@ -62,11 +62,7 @@ def parse_json(content: bytes | str, name: str) -> Any:
     require_few_values(text, name)
     try:
         return json.loads(
-            text,
-            object_pairs_hook=_distinct,
-            parse_constant=_refuse,
-            parse_float=_finite,
-            parse_int=_whole,
+            text, object_pairs_hook=_distinct, parse_constant=_refuse, parse_float=_finite, parse_int=_whole
         )
     except RecursionError:
         raise ModelFileError(f"{name} is nested too deeply") from None
@@ -293,11 +289,8 @@ def _tensor(key: str, entry: Any, name: str) -> Tensor:
 
 def are_sizes(given: Any, most: int) -> bool:
     """Whether a JSON value is a list of at most so many lengths."""
-    return (
-        isinstance(given, list)
-        and len(given) <= most
-        and all(type(n) is int and 0 <= n < 2**62 for n in given)
-    )
+    is_list = isinstance(given, list) and len(given) <= most
+    return is_list and all(type(n) is int and 0 <= n < 2**62 for n in given)
 
 
 def _check_places(tensors: Mapping[str, Tensor], size: int, name: str) -> None:
@@ -363,3 +356,10 @@ def read_document(header: Header, name: str, *parts: str) -> Mapping[str, Any]:
     if document.keys() != keys:
         raise ModelFileError(f"{name} is invalid: its document must have the keys {', '.join(sorted(keys))}")
     return dict(document)
+
+
+def read(path: str, most_bytes: int, *parts: str) -> tuple[Mapping[str, Any], dict[str, Array]]:
+    """The document and the tensors of a file. Raises ModelFileError if one of its checks fails."""
+    with open_file(path, most_bytes) as file:
+        header = read_header(file)
+        return read_document(header, path, *parts), read_tensors(file, header)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes._version import __version__
 from calibayes.engines import is_distributed
 from calibayes.files import codec, container, registry, value_objects
-from calibayes.files.container import ModelFileError, document_text, read_document
+from calibayes.files.container import ModelFileError, document_text
 from calibayes.model.attributes import HOME, numpy_classes
 from calibayes.model.checked_rows import kept_row_count
 from calibayes.model.parameters import adopt
@@ -81,11 +81,8 @@ PANDAS_VALUES: Final[Mapping[str, codec.Codec]] = {
 def pandas_writes() -> Mapping[Any, codec.Write]:
     """Type -> how its values are written, if pandas is imported."""
     pandas = sys.modules.get("pandas")
-    return (
-        {}
-        if pandas is None
-        else {getattr(pandas, name): entry.write for name, entry in PANDAS_VALUES.items()}
-    )
+    values = PANDAS_VALUES if pandas is not None else {}
+    return {getattr(pandas, name): entry.write for name, entry in values.items()}
 
 
 # -- What scikit-learn notes on an estimator by `set_output` and by the methods such as `set_fit_request` ----
@@ -123,10 +120,7 @@ def apply_settings(model: Any, settings: Mapping[str, Any]) -> None:
 
 
 def _check(given: Any, names: tuple[str, ...], is_valid: Any) -> None:
-    valid = isinstance(given, dict) and all(
-        name in names and is_valid(value) for name, value in given.items()
-    )
-    if not valid:
+    if not isinstance(given, dict) or not all(name in names and is_valid(given[name]) for name in given):
         raise ValueError("invalid settings of scikit-learn")
 
 
@@ -145,14 +139,13 @@ def _write_estimator(model: Any, path: str, writer: codec.Writer) -> dict[str, A
     def write() -> dict[str, Any]:
         entry = registry.ESTIMATORS[type(model).__name__]
         parameters = BaseEstimator.get_params(model, deep=False)
-        attributes = {name: value for name, value in vars(model).items() if name not in parameters}
-        attributes.pop(HOME, None)  # the arrays of a model file are NumPy's
-        attributes = {name: value for name, value in attributes.items() if name not in PROCESS_ONLY}
+        left_out = {*parameters, HOME, *PROCESS_ONLY}  # the arrays of a model file are NumPy's
+        attributes = {name: value for name, value in vars(model).items() if name not in left_out}
         settings = pop_settings(attributes)
         unknown = [name for name in attributes if name not in {**entry.attributes, **entry.optional}]
         if unknown:
             raise ModelFileError(f"{path}.{unknown[0]} cannot be saved: it is no attribute that fit sets")
-        written = {
+        return {
             "$estimator": type(model).__name__,
             "parameters": {
                 # Another process may not reach the cluster of a distributed engine.
@@ -161,8 +154,8 @@ def _write_estimator(model: Any, path: str, writer: codec.Writer) -> dict[str, A
                 if key not in entry.local
             },
             "attributes": {key: writer.write(value, f"{path}.{key}") for key, value in attributes.items()},
+            **({"scikit_learn": settings} if settings else {}),
         }
-        return {**written, "scikit_learn": settings} if settings else written
 
     return writer.once(model, write)
 
@@ -235,15 +228,8 @@ _codecs: Mapping[Any, codec.Codec] = {
     **dict.fromkeys(registry.FOREIGN.values(), _foreign),
     type(value_objects.value_codec): _function,
 }
-WRITES: Final[Mapping[Any, codec.Write]] = {kind: entry.write for kind, entry in _codecs.items()}
-"""Type -> how its values are written."""
-READS: Final[Mapping[str, codec.Read]] = {
-    **{entry.tag: entry.read for entry in (*_codecs.values(), *PANDAS_VALUES.values())},
-    **codec.SHORT_FORMS,
-    **codec.TENSORS,
-    "$same": value_objects.read_same,
-}
-"""Tag -> how such an object is read."""
+WRITES, READS = codec.writes_and_reads(_codecs)
+READS |= {entry.tag: entry.read for entry in PANDAS_VALUES.values()}
 
 
 # -- What is in a model file, in short: written into the file, so that it can be told from the header alone
@@ -352,10 +338,7 @@ def load(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Any:
     array([1])
     """
     name = os.fsdecode(path)
-    with container.open_file(name, most_bytes) as file:
-        header = container.read_header(file)
-        document = read_document(header, name, *PARTS)
-        tensors = container.read_tensors(file, header)
+    document, tensors = container.read(name, most_bytes, *PARTS)
     try:
         return _model_of(document, tensors)
     except value_objects.UnknownClassError as error:
@@ -371,10 +354,8 @@ def _model_of(document: Mapping[str, Any], tensors: Mapping[str, Any], name: str
     reader = codec.Reader(READS, tensors)
     reader.read(document["contents"], "contents")
     model = reader.read(document["model"], name)
-    if (
-        type(model).__name__ not in registry.ESTIMATORS
-        or not registry.ESTIMATORS[type(model).__name__].attributes
-    ):
+    entry = registry.ESTIMATORS.get(type(model).__name__)
+    if entry is None or not entry.attributes:
         raise ModelFileError("its model is no estimator")
     check_is_fitted(model, msg="its model is not fitted")
     unused = [name for name in tensors if name not in reader.used]

@@ -120,15 +120,11 @@ _ENTRIES = (
     *(
         EstimatorEntry(cls, _GENERATIVE, _NAMES)
         for cls in (
-            *(
-                cb.GenerativeClassifier,
-                cb.MixtureDiscriminantAnalysis,
-                cb.TreeAugmentedNB,
-                cb.CalibratedTrees,
-            ),
-            *(cb.AODE, cb.KDependenceBayes, cb.BernoulliNB, cb.CategoricalNB, cb.GaussianNB, cb.ComplementNB),
-            *(cb.MultinomialNB, cb.PoissonNB, cb.KernelNB, cb.NaiveBayes, cb.GenerativeLogisticRegression),
-            *(cb.LinearDiscriminantAnalysis, cb.QuadraticDiscriminantAnalysis),
+            *(cb.GenerativeClassifier, cb.MixtureDiscriminantAnalysis, cb.TreeAugmentedNB),
+            *(cb.CalibratedTrees, cb.AODE, cb.KDependenceBayes, cb.BernoulliNB, cb.CategoricalNB),
+            *(cb.GaussianNB, cb.ComplementNB, cb.MultinomialNB, cb.PoissonNB, cb.KernelNB, cb.NaiveBayes),
+            *(cb.GenerativeLogisticRegression, cb.LinearDiscriminantAnalysis),
+            cb.QuadraticDiscriminantAnalysis,
         )
     ),
     *(EstimatorEntry(cls, _ENSEMBLE, _NAMES) for cls in (cb.BayesClassifier, cb.PosteriorMixture)),
@@ -169,5 +165,5 @@ def _with_extras(fields: dict[str, Any]) -> dict[str, Any]:
     return {**fields, "extras": extras} if older else fields
 
 
-OLDER_FIELDS: Final[Mapping[str, OlderFields]] = {"Fitted": OlderFields(tuple(EXTRAS), _with_extras)}
+OLDER_FIELDS: Final[Mapping[str, OlderFields]] = {"Fitted": (tuple(EXTRAS), _with_extras)}
 """Class -> its fields in files of older formats."""

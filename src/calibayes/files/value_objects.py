@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -107,12 +107,8 @@ def field_names(cls: type) -> Sequence[str]:
     return getattr(cls, "_fields", ())
 
 
-class OlderFields(NamedTuple):
-    """Fields of a class in files of older formats."""
-
-    names: tuple[str, ...]
-    upgrade: Callable[[dict[str, Any]], dict[str, Any]]
-    """From all fields that were read to those of today."""
+OlderFields: TypeAlias = tuple[Sequence[str], Callable[[dict[str, Any]], dict[str, Any]]]
+"""Fields of a class in files of older formats, and a function from all fields that were read to those of today."""
 
 
 def value_codec(classes: Mapping[str, type], older: Mapping[str, OlderFields] | None = None) -> Codec:
@@ -120,12 +116,10 @@ def value_codec(classes: Mapping[str, type], older: Mapping[str, OlderFields] | 
 
     def read(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
         cls = looked_up(classes, node["$type"])
-        before = (older or {}).get(cls.__name__)
-        known = (*field_names(cls), *(() if before is None else before.names))
+        older_names, upgrade = (older or {}).get(cls.__name__, ((), dict))
+        known = (*field_names(cls), *older_names)
         only(node, "$type", *known)
-        given = {name: reader.read(node[name], f"{path}.{name}") for name in known if name in node}
-        if before is not None:
-            given = before.upgrade(given)
+        given = upgrade({name: reader.read(node[name], f"{path}.{name}") for name in known if name in node})
         check_types(given, field_types(cls))
         return verified(cls(**given))
 
@@ -140,12 +134,6 @@ def _write(value: Any, path: str, writer: Writer) -> dict[str, Any]:
         return {"$type": type(value).__name__, **parts}
 
     return writer.once(value, write) if field_names(type(value)) else write()
-
-
-def read_same(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
-    """The object that was read before and has this number."""
-    only(node, "$same")
-    return reader.same(node["$same"])
 
 
 def check_types(given: Mapping[str, Any], annotations: Mapping[str, Any]) -> None:

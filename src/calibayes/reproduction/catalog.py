@@ -37,11 +37,7 @@ def select_experiments(paper: str | None = None, table: str | None = None) -> li
     if not papers:
         raise ValueError(f"unknown paper {paper!r}; choose from {', '.join(entry.name for entry in PAPERS)}")
     experiments = [(entry, experiment) for entry in papers for experiment in entry.experiments]
-    selected = [
-        (entry, experiment)
-        for entry, experiment in experiments
-        if table is None or experiment.name.lower() == table.lower()
-    ]
+    selected = [pair for pair in experiments if table is None or pair[1].name.lower() == table.lower()]
     if not selected:
         raise ValueError(
             f"{papers[0].name} has no table {table!r}; choose from "

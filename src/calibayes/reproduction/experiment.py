@@ -9,7 +9,7 @@ import os
 import signal
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -64,11 +64,8 @@ class Settings:
 
     def select(self, entries: Iterable[DataEntry], rows: dict[str, float]) -> list[DataEntry]:
         """The entries to run; ``rows`` are the published numbers of rows by label."""
-        return [
-            entry
-            for entry in entries
-            if self.includes(entry.name) and (not self.quick or rows[entry.label] <= QUICK_ROWS)
-        ]
+        included = [entry for entry in entries if self.includes(entry.name)]
+        return [entry for entry in included if not self.quick or rows[entry.label] <= QUICK_ROWS]
 
     def includes(self, name: str) -> bool:
         """Whether a data set is to be run, and is on this computer or may be downloaded."""
@@ -288,9 +285,18 @@ class Experiment(ABC):
     """Number of the table or figure in the paper."""
     title: str
 
-    @abstractmethod
     def tasks(self, settings: Settings) -> Sequence[Task]:
         """The tasks whose results the report needs; none if its data are missing or not selected."""
+        return [task for group in self.task_groups(settings).values() for task in group]
+
+    @abstractmethod
+    def task_groups(self, settings: Settings) -> Mapping[Any, Sequence[Task]]:
+        """Part of the report, such as a cell of its table -> the tasks whose results it needs."""
+
+    def results_by_group(self, results: Results, settings: Settings) -> dict[Any, list[dict[str, Any]]]:
+        """Part of the report -> the results of its tasks."""
+        groups = self.task_groups(settings).items()
+        return {part: [results[task_key(task)] for task in group] for part, group in groups}
 
     @abstractmethod
     def report(self, results: Results, settings: Settings) -> ExperimentReport:

@@ -89,6 +89,11 @@ class NumberPair:
         return self.compared and self.difference > self.spread + 1e-9
 
 
+def uncompared(ours: float | None, published: float | None, digits: int) -> NumberPair:
+    """Numbers that are no error rates and whose difference is not marked, such as means over other data sets."""
+    return NumberPair(ours, published, spread=math.inf, digits=digits, unit=0.0)
+
+
 @dataclass(frozen=True)
 class TableRow:
     """A row of a table: its label, its numbers by column, and the reason if they differ from the published ones.
@@ -194,6 +199,15 @@ def published_table(paper: str, table: str) -> Published:
         row[0]: {name: float(text) for name, text in zip(header[1:], row[1:], strict=True) if text}
         for row in rows
     }
+
+
+def published_sizes(paper: str, table: str) -> dict[str, float]:
+    """Row label -> number of rows of the data set.
+
+    >>> published_sizes("rc-probabilistic-2024", "I")["iris"]
+    150.0
+    """
+    return {label: row["rows"] for label, row in published_table(paper, table).items()}
 
 
 @cache

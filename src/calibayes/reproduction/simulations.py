@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree
@@ -22,11 +22,12 @@ TEST_SEED = 10**6
 """Differs from the seeds of all training samples."""
 
 
-class Simulation(Protocol):
-    """A joint distribution of columns and class."""
+class SimulatedTask:
+    """A task that reads no data set."""
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Columns (n, 4) and classes (n,)."""
+    def inputs(self) -> tuple[str, ...]:
+        """No data set."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class TwoGaussians:
     distance: float = 1.25
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Columns (n, 4) and classes (n,)."""
         target = rng.integers(0, 2, n)
         columns = rng.normal(size=(n, 4))
         columns[:, 0] += self.distance * (2 * target - 1)
@@ -57,8 +59,11 @@ class UniformChain:
         return columns, (rng.uniform(size=n) < probability).astype(int)
 
 
+Simulation: TypeAlias = TwoGaussians | UniformChain
+
+
 @dataclass(frozen=True)
-class SimulatedTrials:
+class SimulatedTrials(SimulatedTask):
     """Task: log loss of several models on a large test sample, trained on a new small sample in each trial."""
 
     simulation: Simulation
@@ -66,10 +71,6 @@ class SimulatedTrials:
     training_rows: int
     test_rows: int
     trials: tuple[int, ...]
-
-    def inputs(self) -> tuple[str, ...]:
-        """No data set."""
-        return ()
 
     def run(self) -> dict[str, Any]:
         """Label of the model -> losses, one for each trial."""
@@ -140,8 +141,7 @@ class ImageCurve:
         pooled_height, pooled_width = height // self.pool, width // self.pool
         cropped = images[:, : pooled_height * self.pool, : pooled_width * self.pool].astype(np.float64)
         squares = cropped.reshape(n, pooled_height, self.pool, pooled_width, self.pool)
-        pooled = squares.mean(axis=(2, 4))
-        return pooled.reshape(n, -1), target
+        return squares.mean(axis=(2, 4)).reshape(n, -1), target
 
 
 # -- Naive Bayes and tree-augmented naive Bayes with the kernel densities of SLB (slb-2020) ------------------
@@ -240,24 +240,15 @@ Parents = list[tuple[int, list[int]]]
 """Nodes with their parents, in topological order (parents first)."""
 
 
-class GraphSampler(Protocol):
-    """Draws a graph for each class."""
-
-    @property
-    def complex(self) -> bool:
-        """Whether nodes have the complex conditional distribution of the paper; see `sample`."""
-
-    def graphs(self, rng: np.random.Generator) -> tuple[Parents, Parents]:
-        """One graph for each class."""
-
-
 @dataclass(frozen=True)
 class Forests:
     """Random directed forests: each node except the roots has one parent."""
 
     complex: bool = False
+    """Whether nodes have the complex conditional distribution of the paper; see `sample`."""
 
     def graphs(self, rng: np.random.Generator) -> tuple[Parents, Parents]:
+        """One graph for each class."""
         return self._forest(rng), self._forest(rng)
 
     def _forest(self, rng: np.random.Generator) -> Parents:
@@ -283,6 +274,9 @@ class Networks:
         return [(label[i], [label[j] for j in parents]) for i, parents in enumerate(positions)]
 
 
+GraphSampler: TypeAlias = Forests | Networks
+
+
 def sample(graph: Parents, n: int, complex: bool, rng: np.random.Generator) -> Array:
     """Rows (n, 20): roots are standard normal, other nodes the sum of their parents plus standard normal noise.
 
@@ -295,18 +289,16 @@ def sample(graph: Parents, n: int, complex: bool, rng: np.random.Generator) -> A
         rows[:, node] = total + noise
         if complex and parents:
             heavy_tailed, first_component = rng.random(n) < 0.5, rng.random(n) < 0.5
-            low, high = (
-                (total - 1, total + 1)
-                if len(parents) == 1
-                else (rows[:, parents[:2]].sum(axis=1), rows[:, parents[1:]].sum(axis=1))
-            )
+            low, high = total - 1, total + 1
+            if len(parents) > 1:
+                low, high = (rows[:, some].sum(axis=1) for some in (parents[:2], parents[1:]))
             mixed = np.where(first_component, low, high) + noise
             rows[:, node] = np.where(heavy_tailed, total + rng.standard_t(5, size=n), mixed)
     return rows
 
 
 @dataclass(frozen=True)
-class NetworkTrials:
+class NetworkTrials(SimulatedTask):
     """Task: test errors of several models; each trial draws new networks, training rows and balanced test rows."""
 
     sampler: GraphSampler
@@ -315,10 +307,6 @@ class NetworkTrials:
     share: float
     """Share of the first class among the training rows."""
     trials: tuple[int, ...]
-
-    def inputs(self) -> tuple[str, ...]:
-        """No data set."""
-        return ()
 
     def run(self) -> dict[str, Any]:
         """Label of the model -> errors, one for each trial."""
@@ -430,7 +418,7 @@ class TwoGaussianClasses:
 
 
 @dataclass(frozen=True)
-class WorkedExample:
+class WorkedExample(SimulatedTask):
     """Task: errors and costs of models and of the Bayes rule on a large sample."""
 
     distribution: TwoGaussianClasses
@@ -438,10 +426,6 @@ class WorkedExample:
     costs: tuple[tuple[float, float], tuple[float, float]]
     training_rows: int
     test_rows: int
-
-    def inputs(self) -> tuple[str, ...]:
-        """No data set."""
-        return ()
 
     def run(self) -> dict[str, Any]:
         """Under "scores": label -> error, mean cost of the most probable class, mean cost of the lowest expected cost."""

@@ -27,12 +27,8 @@ __all__ = [
     "tables",
 ]
 
-FAMILY_LAWS: tuple[Law, ...] = tuple(
-    value
-    for group in (family_laws, verification_laws)
-    for value in vars(group).values()
-    if isinstance(value, Law)
-)
+_values = (*vars(family_laws).values(), *vars(verification_laws).values())
+FAMILY_LAWS: tuple[Law, ...] = tuple(value for value in _values if isinstance(value, Law))
 
 
 def applicable_laws(case: FamilyCase) -> tuple[Law, ...]:

@@ -31,15 +31,16 @@ from calibayes.testing.law import (
 )
 
 
-def _without_and_with_parameters(case: FamilyCase) -> tuple[Arrays | None, Arrays]:
-    """Both forms of the last argument of `Family.statistics`: None, as at the start, and the fitted parameters."""
-    return None, case.prepared().parameters(case.start())
+def _fitted(case: FamilyCase) -> tuple[Any, Arrays]:
+    """The prepared family, with the abilities that the conditions of a law ask for, and its fitted parameters."""
+    family = case.prepared()
+    return family, family.parameters(case.start())
 
 
 @law()
 def statistics_are_linear_in_weights(case: FamilyCase) -> None:
-    family, columns, left, right = case.prepared(), case.columns, case.weights(1), case.weights(2)
-    for parameters in _without_and_with_parameters(case):
+    (family, fitted), columns, left, right = _fitted(case), case.columns, case.weights(1), case.weights(2)
+    for parameters in (None, fitted):
         combined, of_left, of_right = (
             family.statistics(columns, weights, parameters)
             for weights in (2.0 * left - 0.5 * right, left, right)
@@ -49,9 +50,9 @@ def statistics_are_linear_in_weights(case: FamilyCase) -> None:
 
 @law()
 def statistics_are_additive_over_rows(case: FamilyCase) -> None:
-    family, columns, weights = case.prepared(), case.columns, case.weights()
+    (family, fitted), columns, weights = _fitted(case), case.columns, case.weights()
     cuts = [0, 1, len(columns) // 3, len(columns)]
-    for parameters in _without_and_with_parameters(case):
+    for parameters in (None, fitted):
         total = family.statistics(columns, weights, parameters)
         parts = [family.statistics(columns[a:b], weights[a:b], parameters) for a, b in pairwise(cuts)]
         assert_arrays_close(total, add(*parts))
@@ -69,8 +70,7 @@ def statistics_do_not_depend_on_row_order(case: FamilyCase) -> None:
 
 @law(has(abilities.Structured))
 def structure_statistics_contain_the_statistics(case: FamilyCase) -> None:
-    family = case.prepared()
-    assert isinstance(family, abilities.Structured)
+    family: Any = case.prepared()
     for weights in (case.labels(), case.weights()):
         assert_arrays_close(
             family.statistics_of(family.structure_statistics(case.columns, weights)),
@@ -187,8 +187,7 @@ def _fitted_log_density(family: Family, columns: Array, labels: Array) -> Array:
 
 @law()
 def log_density_of_a_row_does_not_depend_on_other_rows(case: FamilyCase) -> None:
-    family, columns = case.prepared(), case.columns
-    parameters = family.parameters(case.start())
+    (family, parameters), columns = _fitted(case), case.columns
     log_density = family.log_density(columns, parameters)
     assert log_density.shape == (len(columns), case.k)
     assert_allclose(family.log_density(columns[3:5], parameters), log_density[3:5], rtol=1e-12, atol=1e-12)
@@ -197,17 +196,15 @@ def log_density_of_a_row_does_not_depend_on_other_rows(case: FamilyCase) -> None
 @law(has_support)
 def density_integrates_to_one(case: FamilyCase) -> None:
     points, widths = case.support_widths()
-    family = case.prepared()
-    density = np.exp(family.log_density(points, family.parameters(case.start())))
+    family, parameters = _fitted(case)
+    density = np.exp(family.log_density(points, parameters))
     assert_allclose(widths.prod(axis=1) @ density, 1.0, rtol=1e-3)
 
 
 @law(has(abilities.Reasons))
 def terms_sum_to_log_density(case: FamilyCase) -> None:
     """Up to a constant that all classes share, with and without missing values; each depends on its own column alone."""
-    family = case.prepared()
-    assert isinstance(family, abilities.Reasons)
-    parameters = family.parameters(case.start())
+    family, parameters = _fitted(case)
     for columns in case.tables():
         terms = family.terms(columns, parameters)
         if terms is not None:
@@ -221,9 +218,7 @@ def terms_sum_to_log_density(case: FamilyCase) -> None:
 @law(has(abilities.ConditionalTerms))
 def conditional_terms_sum_to_the_density_of_leading_columns(case: FamilyCase) -> None:
     """For an order of the columns, with and without missing values."""
-    family = case.prepared()
-    assert isinstance(family, abilities.ConditionalTerms)
-    parameters = family.parameters(case.start())
+    family, parameters = _fitted(case)
     for columns in case.tables():
         order = np.random.default_rng(0).permutation(columns.shape[1])
         sums, leading = np.zeros((len(columns), case.k)), np.full(columns.shape, np.nan)
@@ -236,9 +231,7 @@ def conditional_terms_sum_to_the_density_of_leading_columns(case: FamilyCase) ->
 @law(has(abilities.Contrasting))
 def contrast_equals_log_density_up_to_a_term_of_the_row(case: FamilyCase) -> None:
     """The difference is the same for all classes, with and without missing values."""
-    family = case.prepared()
-    assert isinstance(family, abilities.Contrasting)
-    parameters = family.parameters(case.start())
+    family, parameters = _fitted(case)
     for columns in case.tables():
         difference = family.contrast(columns, parameters) - family.log_density(columns, parameters)
         assert_constant_over_classes(difference, 1e-9)
@@ -286,9 +279,7 @@ def samples_follow_the_density(case: FamilyCase) -> None:
 
     A structure is learned anew from the samples, so that the fitted parameters belong to another prepared family.
     """
-    family = case.prepared()
-    assert isinstance(family, abilities.Sampling)
-    parameters = family.parameters(case.start())
+    family, parameters = _fitted(case)
     classes = np.arange(20_000) % case.k
     samples = family.sample(parameters, classes, case.generator())
     assert samples.shape == (len(classes), case.columns.shape[1])
@@ -304,10 +295,9 @@ def samples_follow_the_density(case: FamilyCase) -> None:
 
 @law(has(abilities.Sampling, abilities.AllowsMissing))
 def conditional_samples_keep_given_values(case: FamilyCase) -> None:
-    family = case.prepared()
-    assert isinstance(family, abilities.Sampling)
+    family, parameters = _fitted(case)
     given, classes = case.rows_with_missing(), np.arange(len(case.columns)) % case.k
-    samples = family.sample(family.parameters(case.start()), classes, case.generator(), given)
+    samples = family.sample(parameters, classes, case.generator(), given)
     is_known = given == case.columns
     assert_allclose(samples[is_known], case.columns[is_known])
     assert np.isfinite(samples).all()
@@ -322,22 +312,16 @@ def _nothing_is_hidden_by_missing_values(case: FamilyCase) -> bool:
     )
 
 
-def _has_codes(case: FamilyCase) -> bool:
-    return case.has_codes
-
-
 @law(has(abilities.AllowsMissing))
 def density_of_a_row_of_missing_values_is_one(case: FamilyCase) -> None:
-    family = case.prepared()
-    parameters = family.parameters(case.start())
+    family, parameters = _fitted(case)
     assert_allclose(family.log_density(case.missing_rows()[:3], parameters), 0.0, atol=1e-12)
 
 
 @law(has(abilities.AllowsMissing), has_support)
 def missing_values_are_marginalized(case: FamilyCase) -> None:
     """The density of the first column alone is the integral of the joint density over the other columns."""
-    family = case.prepared()
-    parameters = family.parameters(case.start())
+    family, parameters = _fitted(case)
     points, widths = case.support_widths()
     first_column = np.where(np.arange(points.shape[1]) == 0, points, case.missing_rows()[0])
     marginal = np.exp(family.log_density(first_column, parameters))
@@ -351,9 +335,8 @@ def missing_values_are_marginalized(case: FamilyCase) -> None:
 @law(has(abilities.AllowsMissing))
 def statistics_with_missing_values_are_sums(case: FamilyCase) -> None:
     """Additive over rows and linear in the weights, without and with parameters."""
-    family = case.prepared()
-    columns, weights = case.rows_with_missing(), case.weights()
-    for parameters in (None, family.parameters(case.start())):
+    (family, fitted), columns, weights = _fitted(case), case.rows_with_missing(), case.weights()
+    for parameters in (None, fitted):
         total = family.statistics(columns, weights, parameters)
         parts = [
             family.statistics(columns[rows], weights[rows], parameters)
@@ -365,9 +348,7 @@ def statistics_with_missing_values_are_sums(case: FamilyCase) -> None:
 
 @law(_nothing_is_hidden_by_missing_values)
 def statistics_do_not_depend_on_parameters_if_nothing_is_hidden(case: FamilyCase) -> None:
-    family = case.prepared()
-    columns, weights = case.rows_with_missing(), case.weights()
-    parameters = family.parameters(case.start())
+    (family, parameters), columns, weights = _fitted(case), case.rows_with_missing(), case.weights()
     assert_arrays_close(family.statistics(columns, weights), family.statistics(columns, weights, parameters))
 
 
@@ -378,17 +359,16 @@ def imputation_keeps_known_values(case: FamilyCase) -> None:
     assert np.isfinite(imputed).all()
 
 
-@law(has(abilities.Filling), _has_codes)
+@law(has(abilities.Filling), lambda case: case.has_codes)
 def imputed_codes_are_not_missing(case: FamilyCase) -> None:
     assert (_imputed(case) >= case.columns.min()).all()
 
 
 def _imputed(case: FamilyCase) -> Array:
     """The rows with missing values imputed under equal posteriors, (n, d)."""
-    family = case.prepared()
-    assert isinstance(family, abilities.Filling)
+    family, parameters = _fitted(case)
     posterior = np.full((len(case.columns), case.k), 1.0 / case.k)
-    return family.fill(case.rows_with_missing(), family.parameters(case.start()), posterior)
+    return np.asarray(family.fill(case.rows_with_missing(), parameters, posterior))
 
 
 # -- Abilities that rules use: gradient steps, conjugate priors and the fused pass ---------------------------
@@ -402,9 +382,8 @@ def gradient_step_raises_conditional_likelihood(case: FamilyCase) -> None:
     g - mean(p g) / p. The gain is then sum(g^2) - mean(p g) sum(g / p), which is sure to be positive only if all p are
     equal: the papers do not guarantee an ascent after the projection either (rc-generative-2025, appendix B).
     """
-    family, labels, columns = case.prepared(), case.labels(), case.columns
-    assert isinstance(family, abilities.NaturalParameters)
-    start = case.start()
+    family: Any = case.prepared()
+    labels, columns, start = case.labels(), case.columns, case.start()
     if isinstance(family, abilities.CountStatistics):
         start = map_leaves(np.ones_like, start)
     parameters = family.gradient_step(family.parameters(start), scale(0.0, start), 0.0).parameters
@@ -424,20 +403,17 @@ def _conditional_likelihood(log_joint: Array, labels: Array) -> tuple[float, Arr
 
 @law(has(abilities.Conjugate))
 def default_prior_has_finite_parameters_and_density(case: FamilyCase) -> None:
-    assert isinstance(case.family, abilities.Conjugate)
-    family = prepare(case.family.conjugate(), case.columns, case.labels())
+    bound: Any = case.family
+    family: Any = prepare(bound.conjugate(), case.columns, case.labels())
     parameters = family.parameters(family.statistics(case.columns, case.labels()))
     assert_finite(parameters)
-    assert isinstance(family, abilities.Penalized)
     assert np.isfinite(family.log_prior(parameters))
 
 
 @law(has(abilities.FusedPass))
 def fused_pass_equals_separate_steps(case: FamilyCase) -> None:
     """Density, posterior, scores and statistics, with held-out rows, unlabeled rows and missing values."""
-    family = case.prepared()
-    assert isinstance(family, abilities.FusedPass)
-    parameters, n = family.parameters(case.start()), len(case.columns)
+    (family, parameters), n = _fitted(case), len(case.columns)
     labels, held_out = np.arange(n) % (case.k + 1) - 1, np.arange(n) % 5 == 0
     log_prior = np.log(np.arange(1.0, case.k + 1) / np.arange(1.0, case.k + 1).sum())
     for columns, generative in product(case.tables(), (0.0, 0.4)):

@@ -18,11 +18,8 @@ from calibayes.core.protocols import Array, Arrays, Family, Layout
 
 def prepare(family: Family, columns: Array, weights: Array) -> Family:
     """The family after `Family.prepare` with the statistics of these rows."""
-    return family.prepare(
-        (family.structure_statistics if isinstance(family, Structured) else family.statistics)(
-            columns, weights
-        )
-    )
+    sums = family.structure_statistics if isinstance(family, Structured) else family.statistics
+    return family.prepare(sums(columns, weights))
 
 
 def fit(family: Family, columns: Array, labels: Array, steps: int = 100) -> Arrays:

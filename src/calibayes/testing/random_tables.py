@@ -1,23 +1,24 @@
-"""The public strategy for tables; hypothesis is imported when it is called."""
+"""A hypothesis strategy for tables with labels, and the property of classifiers that is checked on them."""
 
 from __future__ import annotations
 
 import linecache
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.core.protocols import Array
 
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
-
+try:
+    from hypothesis import strategies as st
+except ImportError as error:
+    raise ImportError("calibayes.testing.tables needs hypothesis: pip install hypothesis") from error
 
 # -- What a property of estimators is checked on: training rows with labels, and new rows of the same columns
 
@@ -44,7 +45,7 @@ class LabeledTable(NamedTuple):
         return np.unique(np.asarray(self.labels))
 
 
-# -- The public strategy for tables; hypothesis is imported when it is called --------------------------------
+# -- The public strategy for tables --------------------------------------------------------------------------
 
 
 def tables(
@@ -54,7 +55,7 @@ def tables(
     max_rows: int = 24,
     max_columns: int = 5,
     missing: bool = True,
-) -> SearchStrategy[LabeledTable]:
+) -> st.SearchStrategy[LabeledTable]:
     """A hypothesis strategy for small tables with labels, many of them unusual, and new rows of the same columns.
 
     Columns are numbers, counts, integers, flags, text or categories; constant ones, ones with as many levels as rows,
@@ -89,11 +90,6 @@ def tables(
     ...     assert_posterior_or_clear_error(NaiveBayes(rule="ml"), table)
     >>> test_naive_bayes()
     """
-    try:
-        import hypothesis  # noqa: F401
-    except ImportError as error:
-        raise ImportError("calibayes.testing.tables needs hypothesis: pip install hypothesis") from error
-
     if max_rows < 2 or max_columns < 1:
         raise ValueError(
             f"a table needs 2 rows and 1 column, got max_rows={max_rows}, max_columns={max_columns}"
@@ -124,20 +120,8 @@ def _chosen(
 Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
 LARGEST = sys.float_info.max
 EXTREME_NUMBERS = (
-    0.0,
-    -0.0,
-    1e300,
-    -1e300,
-    1e-300,
-    -1e-300,
-    5e-324,
-    2.3e-308,
-    LARGEST,
-    -LARGEST,
-    1e154,
-    1e100,
-    -1e100,
-    1e16,
+    *(0.0, -0.0, 1e300, -1e300, 1e-300, -1e-300, 5e-324, 2.3e-308),
+    *(LARGEST, -LARGEST, 1e154, 1e100, -1e100, 1e16),
 )
 """Zeros, numbers whose squares overflow or underflow, denormals, and the largest of all."""
 HUGE_INTEGERS = (0, 1, -1, 2**31, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63))
@@ -211,7 +195,6 @@ def draw_codes(draw: Draw, k: int, rows: int) -> list[int]:
 INTEGERS = ("integer", "count", "huge integer")
 NUMBERS = ("number", "far number", "extreme number", "infinite number", *INTEGERS)
 LIBRARIES = ("numpy", "pandas", "polars")
-LAYOUTS = ("C", "F", "reversed", "every second column", "every second row", "read only")
 
 
 def installed_libraries() -> tuple[str, ...]:
@@ -224,18 +207,18 @@ def draw_containers(draw: Draw, columns: list[DrawnColumn], library: str) -> tup
     if library == "numpy":
         return _arrays(draw, columns)
     choices = [draw(st.integers(0, 2)) for _ in columns]
-    make = _pandas_frame if library == "pandas" else _polars_frame
-    return make(columns, choices, "training"), make(columns, choices, "new")
+    training, new = (_frame(columns, choices, library, part) for part in ("training", "new"))
+    return training, new
 
 
-def _pandas_frame(columns: list[DrawnColumn], choices: list[int], part: str) -> Any:
-    import pandas as pd
-
+def _frame(columns: list[DrawnColumn], choices: list[int], library: str, part: str) -> Any:
+    """A part of the columns as a data frame of pandas or polars."""
+    module, type_of = import_module(library), _pandas_type if library == "pandas" else _polars_type
     series = {
-        column.name: pd.Series(getattr(column, part), dtype=_pandas_type(column, choice))
+        column.name: module.Series(getattr(column, part), dtype=type_of(column, choice))
         for column, choice in zip(columns, choices, strict=True)
     }
-    return pd.DataFrame(series)
+    return module.DataFrame(series)
 
 
 def _pandas_type(column: DrawnColumn, choice: int) -> str:
@@ -249,16 +232,6 @@ def _pandas_type(column: DrawnColumn, choice: int) -> str:
     else:
         types = ("object", "category", "string")
     return types[choice]
-
-
-def _polars_frame(columns: list[DrawnColumn], choices: list[int], part: str) -> Any:
-    import polars as pl
-
-    series = [
-        pl.Series(column.name, getattr(column, part), dtype=_polars_type(column, choice))
-        for column, choice in zip(columns, choices, strict=True)
-    ]
-    return pl.DataFrame(series)
 
 
 def _polars_type(column: DrawnColumn, choice: int) -> Any:
@@ -275,9 +248,9 @@ def _polars_type(column: DrawnColumn, choice: int) -> Any:
 
 def _arrays(draw: Draw, columns: list[DrawnColumn]) -> tuple[Any, Any]:
     """Arrays of the training rows and the new rows. What is not a number makes them arrays of objects."""
-    layout, dtype = draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from(_array_types(columns)))
-    training, new = (_array(columns, part, dtype) for part in ("training", "new"))
-    return _in_layout(training, layout), _in_layout(new, layout)
+    layout, dtype = draw(st.sampled_from(tuple(LAYOUTS))), draw(st.sampled_from(_array_types(columns)))
+    training, new = (LAYOUTS[layout](_array(columns, part, dtype)) for part in ("training", "new"))
+    return training, new
 
 
 def _array_types(columns: list[DrawnColumn]) -> tuple[Any, ...]:
@@ -302,19 +275,20 @@ def _array(columns: list[DrawnColumn], part: str, dtype: Any) -> Any:
     return array
 
 
-def _in_layout(array: Any, layout: str) -> Any:
-    """The same array in another memory layout."""
-    if layout == "F":
-        return np.asfortranarray(array)
-    if layout == "reversed":
-        return np.flip(np.flip(array).copy())
-    if layout == "every second column":
-        return np.repeat(array, 2, axis=1)[:, ::2]
-    if layout == "every second row":
-        return np.repeat(array, 2, axis=0)[::2]
-    if layout == "read only":
-        array.flags.writeable = False
+def _read_only(array: Any) -> Any:
+    array.flags.writeable = False
     return array
+
+
+LAYOUTS: Mapping[str, Callable[[Any], Any]] = {
+    "C": np.asarray,
+    "F": np.asfortranarray,
+    "reversed": lambda array: np.flip(np.flip(array).copy()),
+    "every second column": lambda array: np.repeat(array, 2, axis=1)[:, ::2],
+    "every second row": lambda array: np.repeat(array, 2, axis=0)[::2],
+    "read only": _read_only,
+}
+"""The same array in another memory layout."""
 
 
 # -- Labels of several types, in several containers ----------------------------------------------------------
@@ -429,11 +403,8 @@ def is_clear(error: Exception) -> bool:
 
     Errors that functions of NumPy, LAPACK or the native kernels raise come from a line that is no ``raise`` statement.
     """
-    return (
-        type(error) in (ValueError, TypeError)
-        and bool(str(error).strip())
-        and _was_raised(error.__traceback__)
-    )
+    has_message = type(error) in (ValueError, TypeError) and bool(str(error).strip())
+    return has_message and _was_raised(error.__traceback__)
 
 
 def _was_raised(traceback: TracebackType | None) -> bool:

@@ -104,12 +104,9 @@ def _with_more_levels(family: Any) -> Any:
 
 def _float_arrays(record: Any) -> list[tuple[str, Array]]:
     """The arrays of numbers among the fields of a dataclass that are not empty."""
-    values = [(field.name, getattr(record, field.name)) for field in fields(record)]
-    return [
-        (name, value)
-        for name, value in values
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size
-    ]
+    values = ((field.name, getattr(record, field.name)) for field in fields(record))
+    arrays = [(name, value) for name, value in values if isinstance(value, np.ndarray)]
+    return [(name, array) for name, array in arrays if array.dtype.kind == "f" and array.size]
 
 
 def _assert_refused(check: Callable[..., None], *arguments: Any) -> None:

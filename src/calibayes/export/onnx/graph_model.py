@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -51,11 +52,10 @@ def flatten(node: ex.Sum) -> FlatSum:
 
 def _weighted(term: ex.Expression) -> tuple[ex.Expression, float]:
     """A term without a constant factor, and the factor."""
-    if not isinstance(term, ex.Arithmetic) or term.operator != "*":
-        return term, 1.0
-    left, right = term.left, term.right
-    is_weighted = isinstance(left, ex.Once) and isinstance(right, ex.Constant) and not right.is_missing
-    return (left, right.value) if is_weighted and isinstance(right, ex.Constant) else (term, 1.0)
+    match term:
+        case ex.Arithmetic(operator="*", left=ex.Once(), right=ex.Constant(value)) if not math.isnan(value):
+            return term.left, value
+    return term, 1.0
 
 
 def groups_with_common_terms(sums: Sequence[FlatSum]) -> list[list[int]]:
@@ -72,33 +72,6 @@ def groups_with_common_terms(sums: Sequence[FlatSum]) -> list[list[int]]:
         terms[position] += [term for term in flat.terms if term not in group_of]
         group_of.update(dict.fromkeys(terms[position], position))
     return list(members.values())
-
-
-class LinearMap(NamedTuple):
-    """Sums that are linear in the same terms: ``weights @ terms + constants``."""
-
-    terms: list[ex.Expression]
-    weights: Array
-    """(number of sums, number of terms)."""
-    constants: Array
-    """(number of sums,)."""
-    uses: Array
-    """Whether a sum uses a term, in the shape of ``weights``; a weight may be 0, and a missing term makes the sum missing."""
-
-
-def linear_map(sums: Sequence[FlatSum]) -> LinearMap:
-    """The matrix of linear sums."""
-    place: dict[ex.Expression, int] = {}
-    for flat in sums:
-        for term in flat.terms:
-            place.setdefault(term, len(place))
-    shape = len(sums), len(place)
-    weights, uses = np.zeros(shape), np.zeros(shape, dtype=bool)
-    for row, flat in enumerate(sums):
-        for term, weight in zip(flat.terms, flat.weights, strict=True):
-            weights[row, place[term]] += weight
-            uses[row, place[term]] = True
-    return LinearMap(list(place), weights, np.array([flat.constant for flat in sums]), uses)
 
 
 # -- Expressions as operations of ONNX -----------------------------------------------------------------------
@@ -125,12 +98,10 @@ class Place(NamedTuple):
 
 
 class Rendering:
-    """The operations of one model; ``renderers`` are the functions that make a matrix of a list of nodes of one type."""
+    """The operations of one model."""
 
-    def __init__(
-        self, graph: onnx_inputs.Graph, inputs: onnx_inputs.Inputs, renderers: Mapping[type, Renderer]
-    ) -> None:
-        self.graph, self.inputs, self.renderers = graph, inputs, renderers
+    def __init__(self, graph: onnx_inputs.Graph, inputs: onnx_inputs.Inputs) -> None:
+        self.graph, self.inputs = graph, inputs
         self.places: dict[Any, Place] = {}
         """Node -> the row with its value, if it has been computed."""
         self.heights: dict[str, int] = {}
@@ -180,7 +151,7 @@ class Rendering:
     def _render(self, nodes: Sequence[Any]) -> str:
         if nodes[0] in self.places:
             return self._kept([self.places[node] for node in nodes])
-        rendered = self.renderers[type(nodes[0])](self, nodes)
+        rendered = RENDERERS[type(nodes[0])](self, nodes)
         if isinstance(nodes[0], ex.Condition):
             self._keep(nodes, rendered)
         return rendered
@@ -204,8 +175,8 @@ class Rendering:
             return tensor
         return self.graph.add("Gather", tensor, self.graph.constant(np.array(rows, dtype=np.int64)), axis=0)
 
-    def in_order(self, parts: Sequence[str], positions: Sequence[int]) -> str:
-        """Parts below each other, their rows moved to these positions."""
+    def in_order(self, parts: Sequence[str], positions: Sequence[int] = ()) -> str:
+        """Parts below each other, their rows moved to these positions if any are given."""
         joined = parts[0] if len(parts) == 1 else self.graph.add("Concat", *parts, axis=0)
         order = np.argsort(positions)
         if np.array_equal(order, np.arange(len(order))):
@@ -258,8 +229,7 @@ class Rendering:
 # -- How lists of nodes of each type become operations of ONNX -----------------------------------------------
 
 FUNCTIONS = {"exp": "Exp", "log": "Log", "sqrt": "Sqrt", "floor": "Floor"}
-OPERATORS = {"-": "Sub", "*": "Mul", "/": "Div"}
-COMPARISONS = {"<": "Less", "<=": "LessOrEqual", "=": "Equal"}
+OPERATORS = {"-": "Sub", "*": "Mul", "/": "Div", "<": "Less", "<=": "LessOrEqual", "=": "Equal"}
 
 # -- columns of the table ------------------------------------------------------------------------------------------
 
@@ -279,11 +249,7 @@ def _plain_columns(this: Rendering, nodes: Sequence[Any]) -> str:
 
 
 def _text_codes(this: Rendering, nodes: Sequence[ex.TextCode]) -> str:
-    return _stacked(this, [this.inputs.text_codes(node) for node in nodes])
-
-
-def _stacked(this: Rendering, parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else this.graph.add("Concat", *parts, axis=0)
+    return this.in_order([this.inputs.text_codes(node) for node in nodes])
 
 
 # -- numbers -------------------------------------------------------------------------------------------------------
@@ -293,9 +259,9 @@ def _constants(this: Rendering, nodes: Sequence[ex.Constant]) -> str:
     return this.numbers([node.value for node in nodes])
 
 
-def _arithmetic(this: Rendering, nodes: Sequence[ex.Arithmetic]) -> str:
-    left, right = this.parts(nodes, "left", "right")
-    return this.graph.add(OPERATORS[nodes[0].operator], left, right)
+def _of_two(this: Rendering, nodes: Sequence[ex.Arithmetic | ex.Compared]) -> str:
+    """Arithmetic and comparisons."""
+    return this.graph.add(OPERATORS[nodes[0].operator], *this.parts(nodes, "left", "right"))
 
 
 def _functions(this: Rendering, nodes: Sequence[ex.Function]) -> str:
@@ -328,17 +294,22 @@ def _linear_sums(this: Rendering, sums: Sequence[FlatSum]) -> str:
 
 def _product(this: Rendering, sums: Sequence[FlatSum]) -> str:
     """One product of matrices; a sum is missing only if one of the terms that it uses is missing."""
-    linear = linear_map(sums)
-    terms = this.matrix(linear.terms)
-    if linear.uses.all() and linear.weights.all():
-        product = this.graph.add("MatMul", this.graph.constant(linear.weights), terms)
-        return this.graph.add("Add", product, this.numbers(linear.constants))
+    distinct = dict.fromkeys(term for flat in sums for term in flat.terms)
+    place = {term: j for j, term in enumerate(distinct)}
+    weights, uses = np.zeros((len(sums), len(place))), np.zeros((len(sums), len(place)), dtype=np.float32)
+    for row, flat in enumerate(sums):
+        for term, weight in zip(flat.terms, flat.weights, strict=True):
+            weights[row, place[term]] += weight
+            uses[row, place[term]] = 1.0  # also of weight 0: a missing term makes the sum missing
+    terms, constants = this.matrix(list(place)), [flat.constant for flat in sums]
+    if weights.all():
+        product = this.graph.add("MatMul", this.graph.constant(weights), terms)
+        return this.graph.add("Add", product, this.numbers(constants))
     missing = this.graph.add("IsNaN", terms)
     filled = this.graph.add("Where", missing, this.numbers(0.0), terms)
-    product = this.graph.add("MatMul", this.graph.constant(linear.weights), filled)
-    total = this.graph.add("Add", product, this.numbers(linear.constants))
-    uses = this.graph.constant(linear.uses.astype(np.float32))
-    counted = this.graph.add("MatMul", uses, this.cast(missing, "FLOAT"))
+    product = this.graph.add("MatMul", this.graph.constant(weights), filled)
+    total = this.graph.add("Add", product, this.numbers(constants))
+    counted = this.graph.add("MatMul", this.graph.constant(uses), this.cast(missing, "FLOAT"))
     is_missing = this.graph.add("Greater", counted, this.graph.constant(np.zeros((1, 1), dtype=np.float32)))
     return this.graph.add("Where", is_missing, this.graph.constant(NAN), total)
 
@@ -393,7 +364,7 @@ def _number_codes(this: Rendering, nodes: Sequence[ex.NumberCode]) -> str:
         value = this.matrix([node.value])
         codes = onnx_inputs.look_up(this.graph, value, np.array(node.levels), range(len(node.levels)), other)
         parts.append(codes if node.other is None else this.missing_with(value, codes))
-    return _stacked(this, parts)
+    return this.in_order(parts)
 
 
 def _entries(this: Rendering, nodes: Sequence[ex.TableEntry]) -> str:
@@ -410,16 +381,11 @@ def _entries(this: Rendering, nodes: Sequence[ex.TableEntry]) -> str:
 # -- conditions ----------------------------------------------------------------------------------------------------
 
 
-def _compared(this: Rendering, nodes: Sequence[ex.Compared]) -> str:
-    left, right = this.parts(nodes, "left", "right")
-    return this.graph.add(COMPARISONS[nodes[0].operator], left, right)
-
-
 def _is_missing(this: Rendering, nodes: Sequence[ex.IsMissing]) -> str:
     def render(group: Sequence[ex.IsMissing]) -> str:
         if isinstance(group[0].value, ex.TextColumn):
             texts: list[Any] = [node.value for node in group]
-            return _stacked(this, [this.inputs.is_missing_text(text) for text in texts])
+            return this.in_order([this.inputs.is_missing_text(text) for text in texts])
         return this.graph.add("IsNaN", this.matrix([node.value for node in group]))
 
     return this.by_size(nodes, lambda node: isinstance(node.value, ex.TextColumn), render)
@@ -444,21 +410,18 @@ def _combined(operator: str) -> Any:
 
 RENDERERS: Mapping[type, Renderer] = {
     ex.NumberColumn: _number_columns,
-    ex.BooleanColumn: _plain_columns,
-    ex.TimeColumn: _plain_columns,
-    ex.DurationColumn: _plain_columns,
+    **dict.fromkeys((ex.BooleanColumn, ex.TimeColumn, ex.DurationColumn), _plain_columns),
     ex.TextCode: _text_codes,
     ex.Constant: _constants,
     ex.Sum: _sums,
     ex.Greatest: _greatest,
-    ex.Arithmetic: _arithmetic,
+    **dict.fromkeys((ex.Arithmetic, ex.Compared), _of_two),
     ex.Function: _functions,
     ex.Filled: _filled,
     ex.Where: _where,
     ex.BinCode: _bins,
     ex.NumberCode: _number_codes,
     ex.TableEntry: _entries,
-    ex.Compared: _compared,
     ex.IsMissing: _is_missing,
     ex.IsBeyond: _is_beyond,
     ex.AllTrue: _combined("ReduceMin"),
@@ -484,15 +447,15 @@ def to_onnx(model: Any, missing: str = "") -> Any:
     """
     onnx_inputs.onnx_module()
     expressions = model_expressions(model)
-    columns = _used(expressions)
-    if not columns.names:
-        columns.add(_first_column(model))  # a model of class frequencies alone needs the number of rows
+    columns = onnx_inputs.UsedColumns(_nodes_within(expressions.probabilities))
+    if not columns.names:  # a model of class frequencies alone needs the number of rows
+        columns = onnx_inputs.UsedColumns([_first_column(model)])
     matrix = _matrix_names(model, columns)
-    graph = onnx_inputs.Graph([onnx_inputs.MATRIX] if matrix is not None else list(columns.names))
+    graph = onnx_inputs.Graph([onnx_inputs.MATRIX] if matrix is not None else columns.names)
     outputs = [graph.free_name(name) for name in (LABEL, PROBABILITIES)]
     inputs = onnx_inputs.Inputs(graph, matrix, missing, columns)
     try:
-        rendered = Rendering(graph, inputs, RENDERERS).outputs(expressions.probabilities)
+        rendered = Rendering(graph, inputs).outputs(expressions.probabilities)
     except TypeError as error:
         raise TypeError(f"{type(model).__name__} cannot be exported: {error}") from error
     graph.add("Identity", rendered, output=outputs[1])
@@ -502,17 +465,16 @@ def to_onnx(model: Any, missing: str = "") -> Any:
     return graph.model(type(model).__name__, inputs.values(), _outputs(graph, outputs, classes), notes)
 
 
-def _used(expressions: ex.ModelExpressions) -> onnx_inputs.UsedColumns:
-    """The columns that a model reads."""
-    used, seen = onnx_inputs.UsedColumns(), set()
-    pending: list[Any] = list(expressions.probabilities)
+def _nodes_within(expressions: Sequence[ex.Expression]) -> list[ex.Node]:
+    """All nodes of expressions, each once."""
+    nodes: dict[ex.Node, None] = {}
+    pending: list[ex.Node] = list(expressions)
     while pending:
         node = pending.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            used.add(node)
+        if node not in nodes:
+            nodes[node] = None
             pending.extend(ex.parts_of(node))
-    return used
+    return list(nodes)
 
 
 def _first_column(model: Any) -> ex.NumberColumn | ex.TextColumn:
@@ -528,8 +490,7 @@ def _matrix_names(model: Any, columns: onnx_inputs.UsedColumns) -> Sequence[str]
     conversion = fitted.conversion_
     is_array = not hasattr(fitted, "feature_names_in_")
     is_numeric = columns.are_numbers and all(dtype.kind in "fiu" for dtype in conversion.types)
-    names: Sequence[str] = conversion.names
-    return names if is_array and is_numeric else None
+    return conversion.names if is_array and is_numeric else None
 
 
 def _label(graph: onnx_inputs.Graph, probabilities: str, classes: Array, costs: Any, output: str) -> None:

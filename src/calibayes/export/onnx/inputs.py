@@ -6,9 +6,8 @@ selected and concatenated many times faster than columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import singledispatchmethod
 from typing import Any
 
 import numpy as np
@@ -107,29 +106,18 @@ CALENDAR_ZONE = (
 )
 
 
+COLUMNS = (ex.NumberColumn, ex.BooleanColumn, ex.TimeColumn, ex.DurationColumn, ex.TextColumn)
+
+
 class UsedColumns:
-    """The names of the columns that nodes read, and whether all of them are read as numbers."""
+    """The columns among some nodes: their names, and which are read as numbers."""
 
-    def __init__(self) -> None:
-        self.are_numbers = True
-        self.names: dict[str, None] = {}
-        self.numbers: set[str] = set()
+    def __init__(self, nodes: Iterable[ex.Node]) -> None:
+        columns = [node for node in nodes if isinstance(node, COLUMNS)]
+        self.names = list(dict.fromkeys(node.name for node in columns))
+        self.numbers = {node.name for node in columns if not isinstance(node, ex.TextColumn)}
         """Names of columns that some node reads as numbers, booleans, dates or durations."""
-
-    @singledispatchmethod
-    def add(self, node: Any) -> None:
-        """Add the column that a node reads; other nodes are ignored."""
-
-    @add.register(ex.NumberColumn | ex.BooleanColumn | ex.TimeColumn | ex.DurationColumn)
-    def _(self, node: Any) -> None:
-        self.names[node.name] = None
-        self.numbers.add(node.name)
-        self.are_numbers &= isinstance(node, ex.NumberColumn)
-
-    @add.register
-    def _(self, node: ex.TextColumn) -> None:
-        self.names[node.name] = None
-        self.are_numbers = False
+        self.are_numbers = all(isinstance(node, ex.NumberColumn) for node in columns)
 
 
 @dataclass
@@ -171,7 +159,7 @@ class Inputs:
 
     def any(self) -> str:
         """The name of an input, whose shape has the number of rows."""
-        return MATRIX if self.matrix is not None else next(iter(self.columns.names))
+        return MATRIX if self.matrix is not None else self.columns.names[0]
 
     def numbers(self, names: Sequence[str]) -> str:
         """Columns of numbers as rows, (number of names, n)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,9 @@ import numpy as np
 
 import calibayes as cb
 from calibayes import families
-from calibayes.core.protocols import Array
 from calibayes.learn import NoGain
 from calibayes.reproduction import result_tables as tables
-from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
+from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings
 from calibayes.reproduction.procedures import Cleaning, DataEntry
 from calibayes.reproduction.simulations import (
     SimulatedTrials,
@@ -62,25 +61,25 @@ class TrialTable(Experiment):
     trials: int
     directions: int
 
-    def tasks(self, settings: Settings) -> list[SubsampleTrials]:
-        return [
-            task
-            for data in self._selected(settings)
-            for model in self.models
-            for task in self._blocks(data, model, settings)
-        ]
+    def task_groups(self, settings: Settings) -> dict[tuple[str, str], list[SubsampleTrials]]:
+        blocks = settings.blocks(self.trials, QUICK_TRIALS, BLOCK)
+        return {
+            (data.entry.label, name): [
+                SubsampleTrials(
+                    data.entry, Cleaning(), models, data.training_rows, self.directions, block, data.costs
+                )
+                for block in blocks
+            ]
+            for data in self.data
+            if settings.includes(data.entry.name)
+            for name, models in self.models.items()
+        }
 
     def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
-        by_column = {
-            (data.entry.label, model): [
-                results[task_key(task)]["loss"] for task in self._blocks(data, model, settings)
-            ]
-            for data in self._selected(settings)
-            for model in self.models
-        }
+        by_column = self.results_by_group(results, settings)
         labels = list(dict.fromkeys(label for label, _ in by_column))
         rows = [
-            self._row(model, label, labels, by_column)
+            self._row(model, label, {column: by_column[column, model] for column in labels})
             for model in self.models
             for label in (*self.rows, CROSS_VALIDATED)
         ]
@@ -88,36 +87,18 @@ class TrialTable(Experiment):
         trials = f"{settings.repetitions(self.trials, QUICK_TRIALS)} trials."
         return self.report_of(rows, trials, f"Data sets not run: {', '.join(missing)}." if missing else "")
 
-    def _selected(self, settings: Settings) -> list[TrialData]:
-        return [data for data in self.data if settings.includes(data.entry.name)]
-
-    def _blocks(self, data: TrialData, model: str, settings: Settings) -> list[SubsampleTrials]:
-        models, rows, blocks = (
-            self.models[model],
-            data.training_rows,
-            settings.blocks(self.trials, QUICK_TRIALS, BLOCK),
-        )
-        return [
-            SubsampleTrials(data.entry, Cleaning(), models, rows, self.directions, block, data.costs)
-            for block in blocks
-        ]
-
     def _row(
-        self,
-        model: str,
-        label: str,
-        columns: list[str],
-        by_column: Mapping[tuple[str, str], list[dict[str, Any]]],
+        self, model: str, label: str, by_column: Mapping[str, Sequence[dict[str, Any]]]
     ) -> tables.TableRow:
         name = f"{model} {label}"
         published = self.published().get(name, {})
+        losses = {
+            column: np.concatenate([result["loss"][label] for result in blocks])
+            for column, blocks in by_column.items()
+        }
         pairs = {
-            column: tables.NumberPair(
-                float(np.mean(np.concatenate([losses[label] for losses in by_column[column, model]]))),
-                published.get(column),
-                self.spread(name),
-            )
-            for column in columns
+            column: tables.NumberPair(float(np.mean(values)), published.get(column), self.spread(name))
+            for column, values in losses.items()
         }
         return tables.TableRow(name, pairs)
 
@@ -139,62 +120,46 @@ class SimulationFigure(Experiment):
     runs: int
     notes: tuple[str, ...] = ()
 
-    def tasks(self, settings: Settings) -> list[SimulatedTrials]:
+    def task_groups(self, settings: Settings) -> dict[str, list[SimulatedTrials]]:
         if settings.datasets is not None:  # simulations use no data set
-            return []
-        return [
-            task
-            for _, simulation in self.simulations
-            for rows in self.training_rows
-            for task in self._blocks(simulation, rows, settings)
-        ]
-
-    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
-        medians = {
-            (label, rows): self._medians(results, simulation, rows, settings)
+            return {}
+        models = tuple((str(lam), _at_lam(self.model, lam)) for lam in self.lams)
+        blocks = settings.blocks(self.runs, QUICK_RUNS, BLOCK)
+        return {
+            f"{label}, {rows} rows": [
+                SimulatedTrials(simulation, models, rows, self.test_rows, block) for block in blocks
+            ]
             for label, simulation in self.simulations
             for rows in self.training_rows
         }
-        table_rows = [
-            tables.TableRow(f"{label}, {rows} rows", self._pairs(values))
-            for (label, rows), values in medians.items()
-        ]
+
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
+        medians = {
+            label: [
+                float(np.median(np.concatenate([result["loss"][str(lam)] for result in blocks])))
+                for lam in self.lams
+            ]
+            for label, blocks in self.results_by_group(results, settings).items()
+        }
+        table_rows = [tables.TableRow(label, self._pairs(values)) for label, values in medians.items()]
         runs = settings.repetitions(self.runs, QUICK_RUNS)
         notes = (*self.notes, f"Medians of {runs} runs with test samples of {self.test_rows} rows.")
-        figure = tables.Figure.of(f"{self.paper}-{self.name}", self._numbers(medians))
+        curves = tables.CurveNumbers(
+            {label: {"": (self.lams, values)} for label, values in medians.items()},
+            x="lam (1: generative, 0: discriminative)",
+            y="log loss",
+            columns=len(self.training_rows),
+        )
+        figure = tables.Figure.of(f"{self.paper}-{self.name}", curves)
         return self.report_of(table_rows, *notes, figures=(figure,))
 
-    def _blocks(self, simulation: Simulation, rows: int, settings: Settings) -> list[SimulatedTrials]:
-        models = tuple((str(lam), _at_lam(self.model, lam)) for lam in self.lams)
-        return [
-            SimulatedTrials(simulation, models, rows, self.test_rows, block)
-            for block in settings.blocks(self.runs, QUICK_RUNS, BLOCK)
-        ]
-
-    def _medians(self, results: Results, simulation: Simulation, rows: int, settings: Settings) -> Array:
-        losses_by_block = [
-            results[task_key(task)]["loss"] for task in self._blocks(simulation, rows, settings)
-        ]
-        return np.array(
-            [np.median(np.concatenate([losses[str(lam)] for losses in losses_by_block])) for lam in self.lams]
-        )
-
-    def _pairs(self, values: Array) -> dict[str, tables.NumberPair]:
+    def _pairs(self, values: Sequence[float]) -> dict[str, tables.NumberPair]:
         pairs = {
-            f"lam {lam:g}": tables.NumberPair(float(value), unit=0.0, digits=4)
+            f"lam {lam:g}": tables.NumberPair(value, unit=0.0, digits=4)
             for lam, value in zip(self.lams, values, strict=True)
         }
         best = self.lams[int(np.argmin(values))]
         return {**pairs, "best lam": tables.NumberPair(best, unit=0.0, digits=2)}
-
-    def _numbers(self, medians: Mapping[tuple[str, int], Array]) -> tables.CurveNumbers:
-        curves = {
-            f"{label}, {rows} rows": {"": (self.lams, values.tolist())}
-            for (label, rows), values in medians.items()
-        }
-        return tables.CurveNumbers(
-            curves, x="lam (1: generative, 0: discriminative)", y="log loss", columns=len(self.training_rows)
-        )
 
 
 def _at_lam(model: Any, lam: float, **changes: Any) -> Any:

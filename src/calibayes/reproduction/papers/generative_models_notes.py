@@ -37,14 +37,13 @@ EXAMPLE = WorkedExample(DISTRIBUTION, MODELS, COSTS, training_rows=400, test_row
 class Example(Experiment):
     """Table of errors and costs, and figure of the decision boundaries."""
 
-    def tasks(self, settings: Settings) -> list[WorkedExample]:
-        return [EXAMPLE] if settings.datasets is None else []
+    def task_groups(self, settings: Settings) -> dict[str, list[WorkedExample]]:
+        return {"scores": [EXAMPLE]} if settings.datasets is None else {}
 
     def report(self, results: Results, settings: Settings) -> ExperimentReport:
-        scores_by_model = results[task_key(EXAMPLE)]["scores"]
         columns = ("error", "cost, most probable class", "cost, lowest expected cost")
         rows = []
-        for label, scores in scores_by_model.items():
+        for label, scores in results[task_key(EXAMPLE)]["scores"].items():
             pairs = [NumberPair(value, unit=0.0, digits=4) for value in scores]
             rows.append(TableRow(label, dict(zip(columns, pairs, strict=True))))
         note = (

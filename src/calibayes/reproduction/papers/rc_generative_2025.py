@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +10,13 @@ import numpy as np
 
 import calibayes as cb
 from calibayes.core.protocols import Array
-from calibayes.families import ClassPrior, Dirichlet, NormalInverseWishart
 from calibayes.plots import plot_ranks
 from calibayes.ranks import average_ranks, rank_summary
 from calibayes.reproduction import result_tables as tables
 from calibayes.reproduction.claims import count_better_equal_worse, reach
-from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
+from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings
+from calibayes.reproduction.papers.rc_probabilistic_2024 import CONJUGATE, LIKELIHOOD, POSTERIOR, RULES
 from calibayes.reproduction.procedures import Cleaning, DataEntry, HeldOutSplit, data_entries
-from calibayes.rules import DFE, GD, RC
 
 # -- Models on the same random splits of the same data sets, and means over the splits (rc-generative-2025)
 
@@ -46,41 +45,34 @@ class SplitStudy:
     standardize: bool
     splits: int
 
-    def entries_to_run(self, settings: Settings) -> list[DataEntry]:
-        """The data sets that the settings select."""
-        sizes = {label: row["rows"] for label, row in tables.published_table(self.paper, "2").items()}
-        return settings.select(self.entries, sizes)
-
-    def tasks(self, settings: Settings, models: Sequence[str]) -> list[HeldOutSplit]:
-        """The tasks of these models on all selected data sets."""
-        return [
-            task
-            for entry in self.entries_to_run(settings)
-            for model in models
-            for task in self._model_tasks(entry, model, settings)
-        ]
-
-    def model_results(
-        self, results: Results, entry: DataEntry, model: str, settings: Settings
-    ) -> list[dict[str, Any]]:
-        """Results of one model on one data set, one for each split."""
-        return [results[task_key(task)] for task in self._model_tasks(entry, model, settings)]
-
-    def errors(self, results: Results, models: Sequence[str], part: str, settings: Settings) -> Array:
-        """Mean errors of these models over the splits, (data sets, models)."""
-        return np.array(
-            [
-                [mean(self.model_results(results, entry, model, settings), part) for model in models]
-                for entry in self.entries_to_run(settings)
+    def task_groups(
+        self, settings: Settings, models: Collection[str]
+    ) -> dict[tuple[str, str], list[HeldOutSplit]]:
+        """(Label of a data set, model) -> tasks, one for each split, on all selected data sets."""
+        splits = range(settings.repetitions(self.splits, QUICK_SPLITS))
+        return {
+            (entry.label, name): [
+                HeldOutSplit(entry, Cleaning(), self.models[name], split, self.standardize)
+                for split in splits
             ]
-        )
+            for entry in settings.select(self.entries, tables.published_sizes(self.paper, "2"))
+            for name in models
+        }
 
-    def _model_tasks(self, entry: DataEntry, model: str, settings: Settings) -> list[HeldOutSplit]:
-        count = settings.repetitions(self.splits, QUICK_SPLITS)
-        return [
-            HeldOutSplit(entry, Cleaning(), self.models[model], split, self.standardize)
-            for split in range(count)
-        ]
+
+Runs = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
+"""(Label of a data set, model) -> results, one for each split."""
+
+
+def labels_of(runs: Runs) -> list[str]:
+    """Labels of the data sets."""
+    return list(dict.fromkeys(label for label, _ in runs))
+
+
+def mean_errors(runs: Runs, models: Collection[str], part: str) -> Array:
+    """Mean errors of models over the splits, (data sets, models), without differences by rounding."""
+    errors = [[mean(runs[label, model], part) for model in models] for label in labels_of(runs)]
+    return np.round(errors, 12)
 
 
 def mean(results: Sequence[Mapping[str, Any]], name: str) -> float:
@@ -115,42 +107,40 @@ class SplitTable(Experiment):
     study : SplitStudy
     methods : column -> name of a model
         Methods of the paper; the column "reach" compares RC with the last one.
-    further : column -> name of a model
-        Methods that are not in the paper; only their test errors are shown.
-    counted : tuple of str
-        Methods with a column of iterations.
+    further : names of models
+        Models that are not in the paper; only their test errors are shown.
     reason : str
         Why numbers may differ from the published ones.
     """
 
     study: SplitStudy
     methods: Mapping[str, str]
-    further: Mapping[str, str]
-    counted: tuple[str, ...]
+    further: Sequence[str]
     notes: tuple[str, ...] = ()
     reason: str = ""
 
-    def tasks(self, settings: Settings) -> list[HeldOutSplit]:
-        return self.study.tasks(settings, [*self.methods.values(), *self.further.values()])
+    def task_groups(self, settings: Settings) -> dict[tuple[str, str], list[HeldOutSplit]]:
+        return self.study.task_groups(settings, [*self.methods.values(), *self.further])
 
     def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
-        rows = [self._row(entry, results, settings) for entry in self.study.entries_to_run(settings)]
-        rows.append(self._rank_row(results, settings))
-        tests, figures = self._rank_tests(results, settings)
+        runs = self.results_by_group(results, settings)
+        rows = [*(self._row(label, runs) for label in labels_of(runs)), self._rank_row(runs)]
+        tests, figures = self._rank_tests(runs)
         return self.report_of(rows, *self.notes, *tests, reason=self.reason, figures=figures)
 
-    def _row(self, entry: DataEntry, results: Results, settings: Settings) -> tables.TableRow:
-        published = self.published()[entry.label]
-        by_method = {
-            method: self.study.model_results(results, entry, model, settings)
-            for method, model in {**self.methods, **self.further}.items()
-        }
+    def _models(self) -> dict[str, str]:
+        """Column -> name of a model."""
+        return {**self.methods, **{name: name for name in self.further}}
+
+    def _row(self, label: str, runs: Runs) -> tables.TableRow:
+        published = self.published()[label]
+        by_method = {method: runs[label, model] for method, model in self._models().items()}
         pairs: dict[str, tables.NumberPair] = {}
         for method in self.methods:
             for part in PARTS:
                 name = f"{method} {part}"
                 pairs[name] = _percent(mean(by_method[method], part), published, name)
-            if method in self.counted:
+            if method in RULES:
                 name = f"{method} iter"
                 pairs[name] = _iterations(mean(by_method[method], "iter"), published, name)
         failures = [result["failed"] for runs in by_method.values() for result in runs if "failed" in result]
@@ -160,30 +150,25 @@ class SplitTable(Experiment):
         pairs |= {
             f"{method} test": _percent(mean(by_method[method], "test"), {}, "") for method in self.further
         }
-        return tables.TableRow(entry.label, pairs, "; ".join(_reasons(by_method, pairs["RC iter"], failures)))
+        return tables.TableRow(label, pairs, "; ".join(_reasons(by_method, pairs["RC iter"], failures)))
 
-    def _rank_row(self, results: Results, settings: Settings) -> tables.TableRow:
+    def _rank_row(self, runs: Runs) -> tables.TableRow:
         """Average ranks over the data sets of this run; the published ones are over all data sets of the paper."""
         published = self.published().get("average", {})
         pairs = {}
         for part in PARTS:
-            errors = self.study.errors(results, list(self.methods.values()), part, settings)
-            for method, rank in zip(self.methods, average_ranks(np.round(errors, 12)), strict=True):
+            ranks = average_ranks(mean_errors(runs, self.methods.values(), part))
+            for method, rank in zip(self.methods, ranks.tolist(), strict=True):
                 name = f"{method} {part}"
-                pairs[name] = tables.NumberPair(
-                    float(rank), published.get(name), spread=float("inf"), digits=2, unit=0.0
-                )
+                pairs[name] = tables.uncompared(rank, published.get(name), digits=2)
         return tables.TableRow("average rank", pairs)
 
-    def _rank_tests(
-        self, results: Results, settings: Settings
-    ) -> tuple[list[str], tuple[tables.Figure, ...]]:
+    def _rank_tests(self, runs: Runs) -> tuple[list[str], tuple[tables.Figure, ...]]:
         """Friedman's and Wilcoxon's tests of the test errors of all methods: a sentence and a figure."""
-        models = {**self.methods, **self.further}
-        if len(models) < 3 or len(self.study.entries_to_run(settings)) < 3:
+        models = self._models()
+        if len(models) < 3 or len(labels_of(runs)) < 3:
             return [], ()
-        errors = self.study.errors(results, list(models.values()), "test", settings)
-        summary = rank_summary(np.round(errors, 12), list(models))
+        summary = rank_summary(mean_errors(runs, models.values(), "test"), list(models))
         rc_tests = [
             f"{b if a == 'RC' else a} p = {p:.3f}"
             for (a, b), p in zip(summary.pairs, summary.pair_p, strict=True)
@@ -244,25 +229,23 @@ class WinCountTable(Experiment):
     calibrated: str
     rivals: Mapping[str, str]
 
-    def tasks(self, settings: Settings) -> list[HeldOutSplit]:
-        return self.study.tasks(settings, [self.calibrated, *self.rivals.values()])
+    def task_groups(self, settings: Settings) -> dict[tuple[str, str], list[HeldOutSplit]]:
+        return self.study.task_groups(settings, [self.calibrated, *self.rivals.values()])
 
     def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
-        count = len(self.study.entries_to_run(settings))
-        rows = [self._row(part, results, settings) for part in PARTS]
-        note = f"Ours: {count} data sets; published: {len(tables.published_table(self.paper, '2'))}."
-        return self.report_of(rows, note)
+        runs = self.results_by_group(results, settings)
+        published = len(tables.published_table(self.paper, "2"))
+        note = f"Ours: {len(labels_of(runs))} data sets; published: {published}."
+        return self.report_of([self._row(part, runs) for part in PARTS], note)
 
-    def _row(self, part: str, results: Results, settings: Settings) -> tables.TableRow:
+    def _row(self, part: str, runs: Runs) -> tables.TableRow:
         published = self.published()[part]
         pairs = {}
         for rival, model in self.rivals.items():
-            errors = self.study.errors(results, [self.calibrated, model], part, settings).round(12)
+            errors = mean_errors(runs, [self.calibrated, model], part)
             names = (f"better than {rival}", f"equal to {rival}", f"worse than {rival}")
             for name, count in zip(names, count_better_equal_worse(map(tuple, errors.tolist())), strict=True):
-                pairs[name] = tables.NumberPair(
-                    count, published.get(name), spread=float("inf"), digits=0, unit=0.0
-                )
+                pairs[name] = tables.uncompared(count, published.get(name), digits=0)
         return tables.TableRow(part, pairs)
 
 
@@ -273,43 +256,30 @@ ENTRIES = data_entries(
         *("iris", "sonar", "climate-model", "indian-liver", "vehicle", "german-numer", "splice", "qsar"),
         *("svmguide3", "redwine", "optdigits", "satellite", "pulsar", "magic", "adult"),
     ],
-    {
-        "climate-model": {"rows": 360},
-        "svmguide3": {"label": "svmguid3"},
-        "adult": {"missing_is_level": True},
-    },
+    {"climate-model": {"rows": 360}, "svmguide3": {"label": "svmguid3"}, "adult": {"missing_is_level": True}},
 )
 """All data sets of the paper except the five of 512 ResNet features, which are not public."""
 
 STOPPED: dict[str, Any] = {"stop": "soft_error", "max_iter": 63}
 """Stop at the first update that increases the soft error, at the latest after 64 iterations (the start is the first)."""
-LIKELIHOOD: dict[str, Any] = {"alpha": 0.0, "discretize": "kmeans"}
-POSTERIOR: dict[str, Any] = {
-    "discretize": "kmeans",
-    "prior": Dirichlet(size=1.0),
-    "priors": ClassPrior(alpha=1.0),
-}
-CONJUGATE: dict[str, Any] = {"prior": NormalInverseWishart(m1=10.0, m2=10.0), "priors": ClassPrior(alpha=1.0)}
-CALIBRATION, DESCENT, REINFORCEMENT = RC(step=0.1), GD(step=0.1), DFE(step=0.1)
 
-NAIVE_BAYES = {
-    "ML": cb.NaiveBayes(rule="ml", **LIKELIHOOD),
-    "ML RC": cb.NaiveBayes(rule=CALIBRATION, **LIKELIHOOD, **STOPPED),
-    "ML GD": cb.NaiveBayes(rule=DESCENT, **LIKELIHOOD, **STOPPED),
-    "ML DFE": cb.NaiveBayes(rule=REINFORCEMENT, **LIKELIHOOD, **STOPPED),
-    "MAP": cb.NaiveBayes(rule="ml", **POSTERIOR),
-    "MAP RC": cb.NaiveBayes(rule=CALIBRATION, **POSTERIOR, **STOPPED),
-    "MAP GD": cb.NaiveBayes(rule=DESCENT, **POSTERIOR, **STOPPED),
-}
+
+def _models(kind: Any, starts: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """For each start, the model as estimated there, and calibrated from there by each rule."""
+    estimated = {start: kind(rule="ml", **choices) for start, choices in starts.items()}
+    calibrated = {
+        f"{start} {name}": kind(rule=rule, **choices, **STOPPED)
+        for start, choices in starts.items()
+        for name, rule in RULES.items()
+    }
+    return estimated | calibrated
+
+
+NAIVE_BAYES = _models(cb.NaiveBayes, {"ML": LIKELIHOOD, "MAP": POSTERIOR})
 QUADRATIC = {
-    "ML": cb.QuadraticDiscriminantAnalysis(rule="ml"),
-    "ML RC": cb.QuadraticDiscriminantAnalysis(rule=CALIBRATION, **STOPPED),
-    "ML GD": cb.QuadraticDiscriminantAnalysis(rule=DESCENT, **STOPPED),
-    "MAP": cb.QuadraticDiscriminantAnalysis(rule="ml", **CONJUGATE),
-    "MAP RC": cb.QuadraticDiscriminantAnalysis(rule=CALIBRATION, **CONJUGATE, **STOPPED),
-    "MAP GD": cb.QuadraticDiscriminantAnalysis(rule=DESCENT, **CONJUGATE, **STOPPED),
+    **_models(cb.QuadraticDiscriminantAnalysis, {"ML": {}, "MAP": CONJUGATE}),
     "validated RC": cb.QuadraticDiscriminantAnalysis(
-        rule=CALIBRATION, training=cb.TrainingOptions(validation_fraction=0.2), stop=None, max_iter=63
+        rule=RULES["RC"], training=cb.TrainingOptions(validation_fraction=0.2), stop=None, max_iter=63
     ),
     "GDT": cb.TradeOffCV(
         estimator=cb.QuadraticDiscriminantAnalysis(max_iter=30),
@@ -340,55 +310,33 @@ OVERFITS = (
 OTHER_SPLITS = "different random splits; the published test errors are closer to training errors than to unbiased test errors"
 
 
-def _methods(start: str) -> dict[str, str]:
-    return {start: start, "RC": f"{start} RC", "GD": f"{start} GD"}
-
-
-def _table(
-    name: str,
+def _tables(
+    number: int,
     title: str,
     study: SplitStudy,
     methods: dict[str, str],
     *notes: str,
     further: Sequence[str] = (),
-) -> SplitTable:
-    counted = tuple(method for method in methods if method in ("RC", "GD", "DFE"))
-    remedies = dict(zip(further, further, strict=True))
-    return SplitTable(NAME, name, title, study, methods, remedies, counted, notes, OTHER_SPLITS)
-
-
-def _counts(name: str, study: SplitStudy, start: str, rivals: dict[str, str]) -> WinCountTable:
-    return WinCountTable(
-        NAME,
-        name,
-        f"Number of data sets on which RC is better than, equal to, worse than {' and '.join(rivals)}",
-        study,
-        f"{start} RC",
-        rivals,
+) -> tuple[SplitTable, WinCountTable]:
+    """A table of errors, and the next one: on how many data sets RC has lower errors than the others."""
+    rivals = {name: model for name, model in methods.items() if name != "RC"}
+    counts = f"Number of data sets on which RC is better than, equal to, worse than {' and '.join(rivals)}"
+    return (
+        SplitTable(NAME, str(number), title, study, methods, further, notes, OTHER_SPLITS),
+        WinCountTable(NAME, str(number + 1), counts, study, methods["RC"], rivals),
     )
 
 
+ML = {"ML": "ML", "RC": "ML RC", "GD": "ML GD"}
+MAP = {"MAP": "MAP", "RC": "MAP RC", "GD": "MAP GD"}
+BY_DFE = {"RC": "ML RC", "DFE": "ML DFE"}
+REMEDIES = ("MAP", "MAP RC", "validated RC", "GDT")
 EXPERIMENTS: tuple[Experiment, ...] = (
-    _table("3", "Naive Bayes, ML", BINNED, _methods("ML"), HELD_OUT, CONTINUES),
-    _counts("4", BINNED, "ML", {"ML": "ML", "GD": "ML GD"}),
-    _table(
-        "5",
-        "QDA, ML",
-        NUMERIC,
-        _methods("ML"),
-        HELD_OUT,
-        OVERFITS,
-        further=("MAP", "MAP RC", "validated RC", "GDT"),
-    ),
-    _counts("6", NUMERIC, "ML", {"ML": "ML", "GD": "ML GD"}),
-    _table("7", "Naive Bayes, MAP", BINNED, _methods("MAP"), HELD_OUT, CONTINUES),
-    _counts("8", BINNED, "MAP", {"MAP": "MAP", "GD": "MAP GD"}),
-    _table("9", "QDA, MAP", NUMERIC, _methods("MAP"), HELD_OUT),
-    _counts("10", NUMERIC, "MAP", {"MAP": "MAP", "GD": "MAP GD"}),
-    _table(
-        "11", "Naive Bayes, RC against DFE", BINNED, {"RC": "ML RC", "DFE": "ML DFE"}, HELD_OUT, CONTINUES
-    ),
-    _counts("12", BINNED, "ML", {"DFE": "ML DFE"}),
+    *_tables(3, "Naive Bayes, ML", BINNED, ML, HELD_OUT, CONTINUES),
+    *_tables(5, "QDA, ML", NUMERIC, ML, HELD_OUT, OVERFITS, further=REMEDIES),
+    *_tables(7, "Naive Bayes, MAP", BINNED, MAP, HELD_OUT, CONTINUES),
+    *_tables(9, "QDA, MAP", NUMERIC, MAP, HELD_OUT),
+    *_tables(11, "Naive Bayes, RC against DFE", BINNED, BY_DFE, HELD_OUT, CONTINUES),
 )
 
 PAPER = Paper(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 import calibayes as cb
 from calibayes.datasets import find_file
@@ -15,7 +14,7 @@ from calibayes.families import ClassPrior, Dirichlet, NormalInverseWishart
 from calibayes.plots import panels
 from calibayes.reproduction import result_tables as tables
 from calibayes.reproduction.claims import count_better_equal_worse, reach
-from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
+from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings
 from calibayes.reproduction.procedures import Above, Cleaning, DataEntry, TrainingCurve, data_entries
 from calibayes.reproduction.simulations import ENDING, ImageCurve
 from calibayes.rules import DFE, GD, RC
@@ -51,37 +50,29 @@ class TrainingErrorTable(Experiment):
     rival_reason: str = ""
     notes: tuple[str, ...] = ()
 
-    def tasks(self, settings: Settings) -> list[TrainingCurve]:
-        return [task for entry in self._entries(settings) for task in self._curves(entry)]
+    def task_groups(self, settings: Settings) -> dict[str, list[TrainingCurve]]:
+        return {
+            entry.label: [
+                TrainingCurve(entry, self.cleaning, model) for model in (self.calibrated, self.other)
+            ]
+            for entry in settings.select(self.entries, tables.published_sizes(self.paper, "I"))
+        }
 
     def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
-        entries = self._entries(settings)
-        rows = [
-            self._row(entry, [results[task_key(task)] for task in self._curves(entry)]) for entry in entries
-        ]
+        rows = [self._row(*item) for item in self.results_by_group(results, settings).items()]
         count = sum(self._agrees(row.pairs) for row in rows)
         agreement = (
             f"{count} of {len(rows)} data sets agree: the initial error and the lowest error of RC within 0.001, the "
             "iteration of RC within one."
         )
-        notes = (*self.notes, agreement, self._win_counts(rows), self._not_run(entries))
+        notes = (*self.notes, agreement, self._win_counts(rows), self._not_run(rows))
         return self.report_of((*rows, _average_row(rows)), *notes, reason=self.rival_reason or self.reason)
 
-    def _entries(self, settings: Settings) -> list[DataEntry]:
-        sizes = {label: row["rows"] for label, row in tables.published_table(self.paper, "I").items()}
-        return settings.select(self.entries, sizes)
-
-    def _curves(self, entry: DataEntry) -> tuple[TrainingCurve, TrainingCurve]:
-        calibrated, other = (
-            TrainingCurve(entry, self.cleaning, model) for model in (self.calibrated, self.other)
-        )
-        return calibrated, other
-
-    def _row(self, entry: DataEntry, results: Sequence[dict[str, Any]]) -> tables.TableRow:
-        published = self.published()[entry.label]
+    def _row(self, label: str, results: Sequence[dict[str, Any]]) -> tables.TableRow:
+        published = self.published()[label]
         ours = self._numbers(*(result.get("error") for result in results))
         pairs = {name: _number_pair(name, ours[name], published.get(name)) for name in ours}
-        return tables.TableRow(entry.label, pairs, self._explanation(entry.label, pairs, results))
+        return tables.TableRow(label, pairs, self._explanation(label, pairs, results))
 
     def _numbers(self, calibrated: list[float] | None, other: list[float] | None) -> dict[str, float | None]:
         ours: dict[str, float | None] = dict.fromkeys(
@@ -125,8 +116,8 @@ class TrainingErrorTable(Experiment):
             f"published, on the same data sets: {counts('published')}."
         )
 
-    def _not_run(self, entries: Sequence[DataEntry]) -> str:
-        labels = {"average", *(entry.label for entry in entries)}
+    def _not_run(self, rows: Sequence[tables.TableRow]) -> str:
+        labels = {"average", *(row.label for row in rows)}
         missing = [label for label in self.published() if label not in labels]
         return f"Data sets not run: {', '.join(missing)}." if missing else ""
 
@@ -153,13 +144,8 @@ def _average_row(rows: Sequence[tables.TableRow]) -> tables.TableRow:
         pairs = [row.pairs[name] for row in rows if name == "reach" or row.pairs[name].compared]
         digits = 3 if pairs and pairs[0].unit else 0
         published = mean([pair.published for pair in pairs])
-        return tables.NumberPair(
-            mean([pair.ours for pair in pairs]),
-            None if published is None else round(published, digits),
-            spread=float("inf"),
-            digits=digits,
-            unit=0.0,
-        )
+        rounded = None if published is None else round(published, digits)
+        return tables.uncompared(mean([pair.ours for pair in pairs]), rounded, digits)
 
     return tables.TableRow("average of these rows", {name: mean_pair(name) for name in rows[0].pairs})
 
@@ -190,20 +176,19 @@ class ImageFigure(Experiment):
     models: Mapping[str, Any]
     within_classes: bool
 
-    def tasks(self, settings: Settings) -> list[ImageCurve]:
-        return [task for name in self._sets(settings) for task in self._curves(name, settings).values()]
+    def task_groups(self, settings: Settings) -> dict[tuple[str, str], list[ImageCurve]]:
+        names = (self.images,) if settings.datasets is None else settings.datasets
+        return {
+            (name, label): [ImageCurve(name, model, *self._size(settings), self.within_classes)]
+            for name in names
+            if find_file(name, ending=ENDING) is not None
+            for label, model in self.models.items()
+        }
 
     def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
-        results_by_set = {
-            name: {label: results[task_key(task)] for label, task in self._curves(name, settings).items()}
-            for name in self._sets(settings)
-        }
-        rows = [
-            _curve_row(f"{name}, {label}", result)
-            for name, curves in results_by_set.items()
-            for label, result in curves.items()
-        ]
-        figure = tables.Figure(f"{self.paper}-{self.name}", lambda: _draw(results_by_set))
+        curves = {part: result for part, [result] in self.results_by_group(results, settings).items()}
+        rows = [_curve_row(f"{name}, {label}", result) for (name, label), result in curves.items()]
+        figure = tables.Figure(f"{self.paper}-{self.name}", lambda: _draw(curves))
         count, pool = self._size(settings)
         note = (
             f"The 512 ResNet features of the paper are not public. These are raw pixels of {count} images, averaged over "
@@ -211,18 +196,8 @@ class ImageFigure(Experiment):
         )
         return self.report_of(rows, note, figures=(figure,))
 
-    def _sets(self, settings: Settings) -> list[str]:
-        names = (self.images,) if settings.datasets is None else settings.datasets
-        return [name for name in names if find_file(name, ending=ENDING) is not None]
-
     def _size(self, settings: Settings) -> tuple[int, int]:
         return (QUICK_IMAGES, QUICK_POOL) if settings.quick else (self.rows, self.pool)
-
-    def _curves(self, name: str, settings: Settings) -> dict[str, ImageCurve]:
-        return {
-            label: ImageCurve(name, model, *self._size(settings), self.within_classes)
-            for label, model in self.models.items()
-        }
 
 
 def _curve_row(label: str, result: dict[str, Any]) -> tables.TableRow:
@@ -238,15 +213,11 @@ def _curve_row(label: str, result: dict[str, Any]) -> tables.TableRow:
     return tables.TableRow(label, pairs, "; ".join(result["notes"]))
 
 
-def _draw(results_by_set: Mapping[str, Mapping[str, dict[str, Any]]]) -> Any:
-    content = {
-        name: {
-            label: (np.arange(1, len(result["error"]) + 1), np.asarray(result["error"]))
-            for label, result in curves.items()
-            if "error" in result
-        }
-        for name, curves in results_by_set.items()
-    }
+def _draw(curves: Mapping[tuple[str, str], dict[str, Any]]) -> Any:
+    content: dict[str, dict[str, Any]] = {name: {} for name, _ in curves}
+    for (name, label), result in curves.items():
+        if errors := result.get("error"):
+            content[name][label] = np.arange(1, len(errors) + 1), np.asarray(errors)
     return panels(content, columns=1, x="iteration", y="training error")
 
 
@@ -280,8 +251,7 @@ iterations equal the published ones if columns are standardized."""
 TABLE_ITERATIONS: dict[str, Any] = {"stop": None, "max_iter": 63}
 """64 iterations; the papers count the start as iteration 1."""
 
-CALIBRATION, DESCENT, REINFORCEMENT = RC(step=0.1), GD(step=0.1), DFE(step=0.1)
-
+RULES: dict[str, Any] = {"RC": RC(step=0.1), "GD": GD(step=0.1), "DFE": DFE(step=0.1)}
 
 LIKELIHOOD: dict[str, Any] = {"alpha": 0.0, "discretize": "kmeans"}
 POSTERIOR: dict[str, Any] = {
@@ -291,19 +261,10 @@ POSTERIOR: dict[str, Any] = {
 }
 """Equivalent sample size of one row per class, spread evenly over the levels of each column; gives the published initial
 errors."""
-
-
-def _naive_bayes(rule: Any, choices: dict[str, Any]) -> cb.NaiveBayes:
-    return cb.NaiveBayes(rule=rule, **choices, **TABLE_ITERATIONS)
-
-
-def _gaussian(kind: Any, rule: Any, prior: Any, **choices: Any) -> Any:
-    smoothing = 0.0 if prior == "auto" else 1.0
-    return kind(prior=prior, priors=ClassPrior(alpha=smoothing), rule=rule, **TABLE_ITERATIONS, **choices)
-
-
-CONJUGATE = NormalInverseWishart(m1=10.0, m2=10.0)
+NO_PRIOR: dict[str, Any] = {"prior": "auto", "priors": ClassPrior(alpha=0.0)}
+CONJUGATE: dict[str, Any] = {"prior": NormalInverseWishart(m1=10.0, m2=10.0), "priors": ClassPrior(alpha=1.0)}
 """Prior mean and covariance are the means and variances of the columns, because the paper does not state them."""
+RANDOM_START: dict[str, Any] = {"training": cb.TrainingOptions(start="random"), "random_state": 0, **NO_PRIOR}
 
 CONTINUES = (
     "the implementation of the paper stops at the first update that makes a statistic invalid; ours skips the statistic "
@@ -318,105 +279,64 @@ OTHER_GRADIENT = (
 )
 
 
-def _tables() -> tuple[TrainingErrorTable, ...]:
-    quadratic, logistic = cb.QuadraticDiscriminantAnalysis, cb.GenerativeLogisticRegression
+def _table(
+    name: str, title: str, start: str, kind: Any, choices: dict[str, Any], rival: str = "GD", **more: Any
+) -> TrainingErrorTable:
+    cleaning = NO_CLEANING if kind is cb.NaiveBayes else FOR_GAUSSIANS
+    models = [kind(rule=RULES[rule], **choices, **TABLE_ITERATIONS) for rule in ("RC", rival)]
+    return TrainingErrorTable(NAME, name, title, ENTRIES, cleaning, start, rival, *models, **more)
 
-    def naive_bayes(
-        name: str, title: str, start: str, choices: Any, rival: str = "GD", **more: Any
-    ) -> TrainingErrorTable:
-        other = _naive_bayes(REINFORCEMENT if rival == "DFE" else DESCENT, choices)
-        return TrainingErrorTable(
-            NAME,
-            name,
-            title,
-            ENTRIES,
-            NO_CLEANING,
-            start,
-            rival,
-            _naive_bayes(CALIBRATION, choices),
-            other,
-            **more,
-        )
 
-    def gaussian(
-        name: str, title: str, start: str, kind: Any, prior: Any, choices: Any = None, **more: Any
-    ) -> TrainingErrorTable:
-        models = [_gaussian(kind, rule, prior, **(choices or {})) for rule in (CALIBRATION, DESCENT)]
-        return TrainingErrorTable(NAME, name, title, ENTRIES, FOR_GAUSSIANS, start, "GD", *models, **more)
-
-    return (
-        naive_bayes("II", "Naive Bayes, ML", "ML", LIKELIHOOD),
-        naive_bayes("III", "Naive Bayes, MAP", "MAP", POSTERIOR, reason=CONTINUES),
-        gaussian("IV", "QDA, ML", "ML", quadratic, "auto", rival_reason=OTHER_GRADIENT),
-        gaussian("V", "QDA, MAP", "MAP", quadratic, CONJUGATE, reason=PRIOR_NOT_STATED),
-        gaussian("VI", "Logistic regression, ML", "ML", logistic, "auto"),
-        gaussian("VII", "Logistic regression, MAP", "MAP", logistic, CONJUGATE, reason=PRIOR_NOT_STATED),
-        gaussian(
-            "VIII",
-            "Logistic regression, random start",
-            "Random",
-            logistic,
-            "auto",
-            {"training": cb.TrainingOptions(start="random"), "random_state": 0},
-            reason="different random start",
-            notes=(
-                "Ours starts from the statistics of random labels; the paper does not describe its random start.",
-            ),
+QUADRATIC, LOGISTIC = cb.QuadraticDiscriminantAnalysis, cb.GenerativeLogisticRegression
+TABLES = (
+    _table("II", "Naive Bayes, ML", "ML", cb.NaiveBayes, LIKELIHOOD),
+    _table("III", "Naive Bayes, MAP", "MAP", cb.NaiveBayes, POSTERIOR, reason=CONTINUES),
+    _table("IV", "QDA, ML", "ML", QUADRATIC, NO_PRIOR, rival_reason=OTHER_GRADIENT),
+    _table("V", "QDA, MAP", "MAP", QUADRATIC, CONJUGATE, reason=PRIOR_NOT_STATED),
+    _table("VI", "Logistic regression, ML", "ML", LOGISTIC, NO_PRIOR),
+    _table("VII", "Logistic regression, MAP", "MAP", LOGISTIC, CONJUGATE, reason=PRIOR_NOT_STATED),
+    _table(
+        "VIII",
+        "Logistic regression, random start",
+        "Random",
+        LOGISTIC,
+        RANDOM_START,
+        reason="different random start",
+        notes=(
+            "Ours starts from the statistics of random labels; the paper does not describe its random start.",
         ),
-        naive_bayes("IX", "Naive Bayes, ML, against DFE", "ML", LIKELIHOOD, "DFE"),
-    )
-
+    ),
+    _table("IX", "Naive Bayes, ML, against DFE", "ML", cb.NaiveBayes, LIKELIHOOD, "DFE"),
+)
 
 FIGURE_ITERATIONS: dict[str, Any] = {"stop": None, "max_iter": 127}
-IMAGES: dict[str, Any] = {"images": "mnist", "rows": 5000, "pool": 2}
+IMAGES = ("mnist", 5000, 2)
+"""Set of images, number of images, side of the squares over which pixels are averaged."""
 
 
-def _figure(number: int, title: str, models: dict[str, Any], within_classes: bool) -> ImageFigure:
-    longer = {label: clone(model).set_params(**FIGURE_ITERATIONS) for label, model in models.items()}
-    return ImageFigure(
-        NAME, f"figure-{number}", title, models=longer, within_classes=within_classes, **IMAGES
-    )
-
-
-def _figures() -> tuple[ImageFigure, ...]:
-    rules = {"RC": CALIBRATION, "GD": DESCENT}
-    counting = {
-        f"{name} {start}": _naive_bayes(rule, choices)
-        for name, rule in rules.items()
-        for start, choices in (("ML", LIKELIHOOD), ("MAP", POSTERIOR))
+def _figure(number: int, title: str, kind: Any, starts: Mapping[str, dict[str, Any]]) -> ImageFigure:
+    """The figure of a model from each start; ``starts`` are endings of the labels of the curves."""
+    models = {
+        f"{rule}{ending}": kind(rule=RULES[rule], **choices, **FIGURE_ITERATIONS)
+        for rule in ("RC", "GD")
+        for ending, choices in starts.items()
     }
+    within_classes = kind is not cb.NaiveBayes
+    return ImageFigure(NAME, f"figure-{number}", title, *IMAGES, models, within_classes)
 
-    def gaussian(kind: Any) -> dict[str, Any]:
-        return {
-            f"{name} {start}": _gaussian(kind, rule, prior)
-            for name, rule in rules.items()
-            for start, prior in (("ML", "auto"), ("MAP", CONJUGATE))
-        }
 
-    random = {
-        name: _gaussian(
-            cb.GenerativeLogisticRegression,
-            rule,
-            "auto",
-            training=cb.TrainingOptions(start="random"),
-            random_state=0,
-        )
-        for name, rule in rules.items()
-    }
-    return (
-        _figure(1, "Naive Bayes on images", counting, within_classes=False),
-        _figure(2, "QDA on images", gaussian(cb.QuadraticDiscriminantAnalysis), within_classes=True),
-        _figure(
-            3, "Logistic regression on images", gaussian(cb.GenerativeLogisticRegression), within_classes=True
-        ),
-        _figure(4, "Logistic regression on images, random start", random, within_classes=True),
-    )
-
+GAUSSIAN_STARTS = {" ML": NO_PRIOR, " MAP": CONJUGATE}
+FIGURES = (
+    _figure(1, "Naive Bayes on images", cb.NaiveBayes, {" ML": LIKELIHOOD, " MAP": POSTERIOR}),
+    _figure(2, "QDA on images", QUADRATIC, GAUSSIAN_STARTS),
+    _figure(3, "Logistic regression on images", LOGISTIC, GAUSSIAN_STARTS),
+    _figure(4, "Logistic regression on images, random start", LOGISTIC, {"": RANDOM_START}),
+)
 
 PAPER = Paper(
     NAME,
     "Perez, Echegoyen, Santafe (2024), Risk-based calibration for probabilistic classifiers",
-    (*_tables(), *_figures()),
+    (*TABLES, *FIGURES),
     "Training errors, as in the paper: the initial error, the lowest error within 64 iterations and the iteration (iter) "
     "where it is first reached, the start being iteration 1; reach is the first iteration at which the error of RC is not "
     "above the lowest error of the rival (GD or DFE).",

@@ -18,13 +18,14 @@ from calibayes.reproduction import result_tables as tables
 from calibayes.reproduction import simulations
 from calibayes.reproduction.claims import (
     Claim,
+    Errors,
     best,
     better,
     can_be_significant,
     no_worse,
     not_significantly_worse,
 )
-from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, task_key
+from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings
 from calibayes.reproduction.procedures import BalancedFolds, Cleaning, DataEntry
 
 PERCENT = 0.01
@@ -59,22 +60,20 @@ class FoldTable(Experiment):
     notes: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
 
-    def tasks(self, settings: Settings) -> list[BalancedFolds]:
-        return [
-            task
-            for entry in self._entries(settings)
-            for tasks in self._tasks(entry, settings).values()
-            for task in tasks
-        ]
+    def task_groups(self, settings: Settings) -> dict[tuple[str, str], list[BalancedFolds]]:
+        sizes = tables.published_sizes(self.paper, self.published_name)
+        seeds = range(settings.repetitions(self.seeds, 1))
+        return {
+            (entry.label, name): [BalancedFolds(entry, Cleaning(), model, seed) for seed in seeds]
+            for entry in settings.select(self.entries, sizes)
+            for name, model in self.models.items()
+        }
 
     def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
-        errors_by_row = {
-            entry.label: {
-                name: [error for task in tasks for error in results[task_key(task)].get("balanced", [])]
-                for name, tasks in self._tasks(entry, settings).items()
-            }
-            for entry in self._entries(settings)
-        }
+        errors_by_row: dict[str, dict[str, list[float]]] = {}
+        for (label, name), group in self.results_by_group(results, settings).items():
+            errors = [error for result in group for error in result.get("balanced", [])]
+            errors_by_row.setdefault(label, {})[name] = errors
         published = tables.published_table(self.paper, self.published_name)
         rows = [
             tables.TableRow(label, _error_pairs(errors, published[label], CLOSE), self.reasons.get(label, ""))
@@ -82,30 +81,17 @@ class FoldTable(Experiment):
         ]
         complete = {label: errors for label, errors in errors_by_row.items() if all(errors.values())}
         tests = "two-sided signed-rank tests over all folds of all seeds, Bonferroni"
-        significance = _significance(complete, self.models, tests, "on", "data sets", self.claims)
-        figure = tables.Figure.of(
-            f"{self.paper}-{self.name}", tables.BoxNumbers(errors_by_row, y="balanced error")
-        )
+        where = f"on how many of {len(complete)} data sets"
+        significance = _significance(complete, self.models, tests, where, self.claims)
+        numbers = tables.BoxNumbers(errors_by_row, y="balanced error")
         return self.report_of(
             (*rows, *([_mean_row(rows)] if rows else [])),
             *self.notes,
             self._agreement(rows),
             *significance,
             reason=self.reason,
-            figures=(figure,) if rows else (),
+            figures=(tables.Figure.of(f"{self.paper}-{self.name}", numbers),) if rows else (),
         )
-
-    def _entries(self, settings: Settings) -> list[DataEntry]:
-        published = tables.published_table(self.paper, self.published_name)
-        sizes = {label: row["rows"] for label, row in published.items()}
-        return settings.select(self.entries, sizes)
-
-    def _tasks(self, entry: DataEntry, settings: Settings) -> dict[str, list[BalancedFolds]]:
-        seeds = range(settings.repetitions(self.seeds, 1))
-        return {
-            name: [BalancedFolds(entry, Cleaning(), model, seed) for seed in seeds]
-            for name, model in self.models.items()
-        }
 
     def _agreement(self, rows: Sequence[tables.TableRow]) -> str:
         counts = []
@@ -119,7 +105,7 @@ class FoldTable(Experiment):
 
 
 def _error_pairs(
-    errors: Mapping[str, Sequence[float]], published: Mapping[str, float], spread: float
+    errors: Errors, published: Mapping[str, float], spread: float
 ) -> dict[str, tables.NumberPair]:
     """Mean errors in percent, those in bold that are the lowest or do not differ significantly from it."""
     testable = can_be_significant(min(map(len, errors.values())), len(errors))
@@ -138,19 +124,17 @@ def _error_pairs(
 
 
 def _significance(
-    errors_by_row: Mapping[str, Mapping[str, Sequence[float]]],
+    errors_by_row: Mapping[str, Errors],
     models: Iterable[str],
     tests: str,
     where: str,
-    rows: str,
     claims: Sequence[Claim],
 ) -> list[str]:
     """On how many rows each model is printed in bold, and how often the claims of the paper hold."""
     best = [not_significantly_worse(errors) for errors in errors_by_row.values()]
     counts = "; ".join(f"{name} {sum(name in names for names in best)}" for name in models)
     bold = (
-        f"Bold: lowest mean error, or not significantly different from it ({tests}). "
-        f"Bold {where} how many of {len(best)} {rows}: {counts}."
+        f"Bold: lowest mean error, or not significantly different from it ({tests}). Bold {where}: {counts}."
     )
     return [bold, *(claim.check(errors_by_row) for claim in claims)]
 
@@ -163,9 +147,7 @@ def _mean_row(rows: Sequence[tables.TableRow]) -> tables.TableRow:
         return None if any(value is None for value in values) else float(np.mean(values))
 
     pairs = {
-        name: tables.NumberPair(
-            mean(name, "ours"), mean(name, "published"), spread=float("inf"), digits=1, unit=0.0
-        )
+        name: tables.uncompared(mean(name, "ours"), mean(name, "published"), digits=1)
         for name in rows[0].pairs
     }
     return tables.TableRow("mean", pairs)
@@ -207,20 +189,28 @@ class NetworkTable(Experiment):
     notes: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
 
-    def tasks(self, settings: Settings) -> list[simulations.NetworkTrials]:
+    def task_groups(self, settings: Settings) -> dict[str, list[simulations.NetworkTrials]]:
         if settings.datasets is not None:  # simulations use no data set
-            return []
-        return [task for label in self._conditions(settings) for task in self._blocks(*label, settings)]
+            return {}
+        models, blocks = tuple(self.models.items()), settings.blocks(self.trials, QUICK_TRIALS, BLOCK)
+        return {
+            f"{label} {balance} {rows}": [
+                simulations.NetworkTrials(sampler, models, rows, share, block) for block in blocks
+            ]
+            for label, sampler in self.samplers.items()
+            for balance, share in SHARES.items()
+            for rows in (self.training_rows[:1] if settings.quick else self.training_rows)
+        }
 
     def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
-        if not self.tasks(settings):
-            return self.report_of(())
         errors_by_row = {
-            " ".join(map(str, label)): self._errors(
-                [results[task_key(task)] for task in self._blocks(*label, settings)]
-            )
-            for label in self._conditions(settings)
+            label: {
+                name: [error for result in group for error in result["error"][name]] for name in self.models
+            }
+            for label, group in self.results_by_group(results, settings).items()
         }
+        if not errors_by_row:
+            return self.report_of(())
         published = self.published()
         rows = [
             tables.TableRow(label, _error_pairs(errors, published[label], self.spread))
@@ -232,38 +222,18 @@ class NetworkTable(Experiment):
             f"{trials} trials of each condition (the paper: {self.trials}).",
             *self._significance(errors_by_row, trials),
         )
-        figure = tables.Figure.of(
-            f"{self.paper}-{self.name}", tables.BoxNumbers(errors_by_row, y="error", columns=5)
-        )
+        numbers = tables.BoxNumbers(errors_by_row, y="error", columns=5)
+        figure = tables.Figure.of(f"{self.paper}-{self.name}", numbers)
         return self.report_of(rows, *notes, reason=self.reason, figures=(figure,))
 
-    def _significance(
-        self, errors_by_row: Mapping[str, Mapping[str, Sequence[float]]], trials: int
-    ) -> list[str]:
+    def _significance(self, errors_by_row: Mapping[str, Errors], trials: int) -> list[str]:
         if can_be_significant(trials, len(self.models)):
+            where = f"in how many of {len(errors_by_row)} conditions"
             tests = "two-sided signed-rank tests, Bonferroni"
-            return _significance(errors_by_row, self.models, tests, "in", "conditions", self.claims)
+            return _significance(errors_by_row, self.models, tests, where, self.claims)
         return [
             "With so few trials no difference can be significant: nothing is bold, and no claim is checked."
         ]
-
-    def _conditions(self, settings: Settings) -> list[tuple[str, str, int]]:
-        sizes = self.training_rows[:1] if settings.quick else self.training_rows
-        return [(sampler, balance, rows) for sampler in self.samplers for balance in SHARES for rows in sizes]
-
-    def _blocks(
-        self, sampler: str, balance: str, rows: int, settings: Settings
-    ) -> list[simulations.NetworkTrials]:
-        models = tuple(self.models.items())
-        return [
-            simulations.NetworkTrials(self.samplers[sampler], models, rows, SHARES[balance], block)
-            for block in settings.blocks(self.trials, QUICK_TRIALS, BLOCK)
-        ]
-
-    def _errors(self, results: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-        return {
-            name: [error for result in results for error in result["error"][name]] for name in self.models
-        }
 
 
 NAME = "slb-2020"
@@ -319,9 +289,7 @@ TABLE_4 = FoldTable(
     "Balanced error in percent, stratified 5-fold, mean over fold seeds",
     SMALL + LARGER,
     MODELS,
-    reasons={
-        "liver": "SLB: its variants differ only by chance; not explained",
-    },
+    reasons={"liver": "SLB: its variants differ only by chance; not explained"},
     reason="the paper does not state its splits, bandwidths of pairs and threshold",
     notes=(LU_IS_WRONG, CANNOT_REJECT),
     claims=(
@@ -405,15 +373,9 @@ TABLE_3 = NetworkTable(
     },
     reason="the paper does not state how graphs are drawn",
     claims=(
+        Claim("HSIC is better than Pearson's correlation", "2 of 20", better("SLB (HSIC)", "SLB (Pearson)")),
         Claim(
-            "HSIC is better than Pearson's correlation",
-            "2 of 20",
-            better("SLB (HSIC)", "SLB (Pearson)"),
-        ),
-        Claim(
-            "HSIC is no worse than Pearson's correlation",
-            "20 of 20",
-            no_worse("SLB (HSIC)", "SLB (Pearson)"),
+            "HSIC is no worse than Pearson's correlation", "20 of 20", no_worse("SLB (HSIC)", "SLB (Pearson)")
         ),
     ),
 )

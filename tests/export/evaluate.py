@@ -1,4 +1,4 @@
-"""Expressions computed with NumPy: the reference implementation that tests compare exports with."""
+"""Expressions computed with NumPy: the reference that exports are compared with."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def evaluate(expressions: Sequence[ex.Expression], columns: Mapping[str, Any], n
     Examples
     --------
     >>> import numpy as np
-    >>> from calibayes.export.evaluate import evaluate
+    >>> from tests.export.evaluate import evaluate
     >>> from calibayes.export.expressions import Filled, Constant, NumberColumn
     >>> x = NumberColumn("x")
     >>> evaluate([x * 2.0, Filled(x, Constant(0.0))], {"x": np.array([1.5, np.nan])}, 2).tolist()
