@@ -86,10 +86,8 @@ def require_columns(names: Sequence[str], needed: Iterable[str], where: str) -> 
     """Raises ValueError if a table lacks columns."""
     lacking = [name for name in dict.fromkeys(needed) if name not in names]
     if lacking:
-        noun = "column" if len(lacking) == 1 else "columns"
-        raise ValueError(
-            f"{where} has no {noun} {', '.join(map(repr, lacking))}; its columns are {listed(names)}"
-        )
+        named = f"{'column' if len(lacking) == 1 else 'columns'} {', '.join(map(repr, lacking))}"
+        raise ValueError(f"{where} has no {named}; its columns are {listed(names)}")
 
 
 def piece_of(expected: ExpectedTable, columns: dict[str, Any], passed_on: dict[str, list[str]]) -> Piece:
