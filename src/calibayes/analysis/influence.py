@@ -208,33 +208,28 @@ class Replay:
 
     def parameters(self, statistics: ModelArrays, updates: int) -> ModelArrays:
         """The parameters of the best state of some updates; these are fewer if no step raises the objective."""
-        current, previous = self._scored(self.rule.begin(self.model, statistics)), None
-        best = current
-        for update in range(1, updates + 1):
-            following, previous = self._updated(current, update, previous)
-            if following is None:
-                break
-            current = following
+        best = self._scored(self.rule.begin(self.model, statistics))
+        for current in self._updated(best, updates):
             best = current if current.score <= best.score else best
         return best.state.parameters
 
-    def _updated(
-        self, current: Proposal, update: int, previous: float | None
-    ) -> tuple[Proposal | None, float | None]:
-        """The next state and its step; None if the step control gives up."""
-        control, rejections = self.rule.control, 0
-        posterior = np.exp(log_normalize(current.log_joint)[0])
-        weights = self.rule.weights(self._onehot, posterior) * self.weight[:, None]
-        direction = self.model.statistics(self.rows, weights, current.state.parameters)
-        step = control.step(update, previous)
-        while step is not None:
-            size = float(self.weight.sum())
-            proposal = self._scored(self.rule.advance(self.model, current.state, direction, step, size)[0])
-            if not control.guarded or proposal.objective >= current.objective:
-                return proposal, step
-            rejections += 1
-            step = control.step(update, step, rejections)
-        return None, None
+    def _updated(self, current: Proposal, updates: int) -> Iterator[Proposal]:
+        """The state after each update; fewer if the step control gives up."""
+        control, size, step = self.rule.control, float(self.weight.sum()), None
+        for update in range(1, updates + 1):
+            posterior = np.exp(log_normalize(current.log_joint)[0])
+            weights = self.rule.weights(self._onehot, posterior) * self.weight[:, None]
+            direction = self.model.statistics(self.rows, weights, current.state.parameters)
+            before, step, rejections = current, control.step(update, step), 0
+            while step is not None:
+                current = self._scored(self.rule.advance(self.model, before.state, direction, step, size)[0])
+                if not control.guarded or current.objective >= before.objective:
+                    break
+                rejections += 1
+                step = control.step(update, step, rejections)
+            if step is None:
+                return
+            yield current
 
     def _scored(self, state: State) -> Proposal:
         log_joint = self.model.log_joint(self.rows, state.parameters)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis.explanation import Explanation, OrderSampling, explanation_of
+from calibayes.analysis.explanation import Explanation, OrderSampling, explanation_of, sources_of
 from calibayes.analysis.held_out import FOLDS, LabeledTable, cross_fitted, labeled_table
 from calibayes.analysis.leave_one_out import leave_one_out
 from calibayes.analysis.marginals import NEEDS_ALL_COLUMNS
@@ -167,9 +167,8 @@ def _frame(model: Any, given: LabeledTable, y: Array, record: HeldOut, reasons: 
     order = found.order
     first = order if reasons is None else order[:reasons]
     reason = np.full(len(order), "", dtype=object)
-    reason[: len(first)] = _reasons(
-        model, given, record.rows[first], found.suggested[first], record.codes[first]
-    )
+    rows, suggested, codes = (array[first] for array in (record.rows, found.suggested, record.codes))
+    reason[: len(first)] = _reasons(model, given, rows, suggested, codes)
     frame = pd.DataFrame(
         {
             "row": record.rows[order],
@@ -218,8 +217,7 @@ def _explained(model: Any, table: Table, suggested: Array, codes: Array) -> Expl
         except NEEDS_ALL_COLUMNS:
             return None
         explained = explanation_of(marginals, numpy_classes(model), suggested, codes, OrderSampling())
-    sources = getattr(getattr(model, "conversion_", None), "sources", None)
-    return explained.by_source(sources) if sources else explained
+    return explained.by_source(sources_of(model))
 
 
 def _columns_named(explained: Explanation) -> list[str]:
