@@ -31,6 +31,7 @@ from calibayes.streams.chunks import (
     with_unread,
 )
 from calibayes.tables import summary_sums
+from calibayes.tables.read import memory_budget
 from calibayes.tables.row_blocks import ArraySource
 from calibayes.tables.summary import SAMPLE_ROWS, Sample, in_sample
 from calibayes.tables.table import CodedColumn, Table, TrainingTable, missing_mask, training_table
@@ -373,9 +374,11 @@ class StreamedRows:
         """
         encoding, n = self._encoding(binding), len(self.codes)
         self.report(f"encoding {n} rows")
-        kept = KeptArrays()
         sizes = encoding.widths.items()
-        arrays = {name: kept.allocate((n, width), encoding.types[name]) for name, width in sizes}
+        row_bytes = sum(width * encoding.types[name].itemsize for name, width in sizes)
+        is_small = n * row_bytes <= memory_budget()
+        allocate: Callable[..., KeptArray] = np.zeros if is_small else KeptArrays().allocate
+        arrays = {name: allocate((n, width), encoding.types[name]) for name, width in sizes}
 
         def write(place: tuple[int, dict[str, Array]]) -> dict[str, int]:
             start, encoded = place
