@@ -69,14 +69,9 @@ def _calibrated(fitted: Fitted, rows: TrainingRows, recipe: Recipe) -> Fitted:
     start = _start(fitted, recipe)
     plan, rule = recipe.plan(recipe.draw_seed()), recipe.rule
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
-    run = Run(
-        fitted.model,
-        rule,
-        rule.begin(fitted.model, start),
-        stop=stop_named(plan.stop),
-        limit=plan.max_iter,
-        sweep=None if plan.batch_size is None else mini_batches(source, plan.batch_size, plan.seed),
-    )
+    sweep = None if plan.batch_size is None else mini_batches(source, plan.batch_size, plan.seed)
+    state, stop = rule.begin(fitted.model, start), stop_named(plan.stop)
+    run = Run(fitted.model, rule, state, stop=stop, limit=plan.max_iter, sweep=sweep)
     learn([run], source, recipe.engine, plan.callbacks)
     return _after(replace(fitted, rule=rule, is_additive=False).with_extra("receipts", ()), run)
 

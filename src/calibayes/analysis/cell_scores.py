@@ -119,8 +119,7 @@ def used_sources(table: Table) -> list[int]:
 
 def known_cells(table: Table) -> Array:
     """Which cells are not missing, (n, d) booleans, of the columns as they were given."""
-    d = len(table.source_names)
-    known = np.ones((table.n, d), dtype=bool)
+    known = np.ones((table.n, len(table.source_names)), dtype=bool)
     for j in used_sources(table):
         known[:, j] = ~table.missing_mask(j)
     return known

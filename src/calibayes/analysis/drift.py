@@ -195,17 +195,11 @@ def drift(self: Any, X_new: Any, *, alpha: float = 0.05) -> Drift:
     given = np.array([mixture_p_value(counts, predicted) for counts in [*columns, *density]])
     classes = tests.equal_means(np.exp(reference.log_posterior), posterior)
     x, x_given_class = _combined(plain, len(columns), classes), _combined(given, len(columns))
-    return Drift(
-        x,
-        max(x, classes),
-        max(x, x_given_class),
-        alpha=level,
-        columns=_column_drifts(reference, columns, plain, given),
-        class_names=tuple(map(str, numpy_classes(self))),
-        class_frequencies=np.stack([predicted.start, class_frequencies(predicted)[0]]),
-        rows=(len(reference.codes), table.n),
-        has_density=bool(density),
-    )
+    p_values = x, max(x, classes), max(x, x_given_class)
+    drifts = _column_drifts(reference, columns, plain, given)
+    frequencies = np.stack([predicted.start, class_frequencies(predicted)[0]])
+    names, sizes = tuple(map(str, numpy_classes(self))), (len(reference.codes), table.n)
+    return Drift(*p_values, level, drifts, names, frequencies, sizes, bool(density))
 
 
 def _combined(p_values: Array, d: int, *others: float) -> float:

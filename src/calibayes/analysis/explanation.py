@@ -79,8 +79,7 @@ def sampling(permutations: int, random_state: Any, progress: ProgressReporter) -
         raise ValueError(
             f"permutations must be even, since each order is followed by its reverse, got {permutations}"
         )
-    seed = seed_of(random_state)
-    return OrderSampling(permutations, seed, partial(progress.count, "sets of columns"))
+    return OrderSampling(permutations, seed_of(random_state), partial(progress.count, "sets of columns"))
 
 
 def shapley_values(value: Value, along: ValuesAlong, d: int, how: OrderSampling) -> ShapleyValues:
@@ -237,12 +236,9 @@ def _part_values(
     # In the order of their names, so that the same orders are sampled wherever the columns are in the table.
     by_name = np.array(sorted(range(len(part.columns)), key=lambda j: names[part.columns[j]]))
     place = np.argsort(by_name)
-    result = shapley_values(
-        lambda present: odds(part.scores(present[place])),
-        lambda order: map(odds, part.along(by_name[order])),
-        len(place),
-        how,
-    )
+    value: Value = lambda present: odds(part.scores(present[place]))
+    along: ValuesAlong = lambda order: map(odds, part.along(by_name[order]))
+    result = shapley_values(value, along, len(place), how)
     return result._replace(values=result.values[:, place], standard_error=result.standard_error[:, place])
 
 

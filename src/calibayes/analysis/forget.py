@@ -77,8 +77,7 @@ def forget(
     rows = known_rows(self, X, y, sample_weight)
     rest = _remaining_rows(self, rows, remaining)
     with computing(self.engine, self.n_jobs) as engine:
-        recipe = recipe_of(self, engine)
-        left = _without(fitted, rows, rest, recipe)
+        left = _without(fitted, rows, rest, recipe_of(self, engine))
     receipt = receipt_of(self, left, rows, when)
     left = left.with_extra("receipts", (*self.forgetting_receipts_, receipt))
     made = holding(self, left, training_table_=self.training_table_ - rows.described())
@@ -107,8 +106,7 @@ def _without(fitted: Fitted, rows: Rows, rest: Rows | None, recipe: Recipe) -> F
 def retrained(fitted: Fitted, rows: Rows, recipe: Recipe) -> Fitted:
     """A model trained by its rule on rows, from their closed form, with the encoders of a fitted model."""
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
-    plan = recipe.plan(recipe.draw_seed())
-    trained = train(fitted.model, source, recipe.engine, plan, len(fitted.classes))
+    trained = train(fitted.model, source, recipe.engine, recipe.plan(recipe.draw_seed()), len(fitted.classes))
     result = with_training(fitted, trained)
     temperature = float(recipe.options.temperature)
     if needs_temperature(recipe, rows):

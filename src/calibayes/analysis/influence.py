@@ -255,8 +255,7 @@ def influence_of_groups(
     _, rows = InMemory(X, y, sample_weight).rows(self, None, how)
     block = Block(rows.encoded(fitted.binding), rows.codes, rows.weight, np.zeros(len(rows.codes)))
     trained = TrainedRows(fitted, block, _test_block(self, X_test, y_test))
-    n = new_table(self, X).n
-    names, members = _groups(X, groups, n, rows.positions)
+    names, members = _groups(X, groups, new_table(self, X).n, rows.positions)
     with computing(self.engine, self.n_jobs):
         values = np.array(list(_changes(trained, members)))
     return Influence(values, trained.loss(fitted.model, fitted.learned()), names, trained.is_exact)
@@ -297,8 +296,7 @@ def _test_block(model: Any, X: Any, y: Any) -> Block:
     table = new_table(model, X)
     codes = read_target(y, unlabeled=False, classes=model.fitted_.classes, fewest_classes=1).codes
     check_consistent_length(codes, np.empty(table.n))
-    columns = model.fitted_.binding.encode(table)
-    return Block(columns, codes, np.ones(table.n), np.zeros(table.n))
+    return Block(model.fitted_.binding.encode(table), codes, np.ones(table.n), np.zeros(table.n))
 
 
 def _groups(X: Any, groups: Any, n: int, kept: Array) -> tuple[tuple[Any, ...] | None, list[Array]]:

@@ -90,8 +90,7 @@ def label_issues(
             f"label_issues needs a label for each row, but {len(missing)} have none, the first is row {missing[0]}: "
             "leave them out"
         )
-    record = judged_record(model, given)
-    return _frame(model, given, np.asarray(y), record, reasons)
+    return _frame(model, given, np.asarray(y), judged_record(model, given), reasons)
 
 
 def _fitted(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -169,19 +168,14 @@ def _frame(model: Any, given: LabeledTable, y: Array, record: HeldOut, reasons: 
     reason = np.full(len(order), "", dtype=object)
     rows, suggested, codes = (array[first] for array in (record.rows, found.suggested, record.codes))
     reason[: len(first)] = _reasons(model, given, rows, suggested, codes)
-    frame = pd.DataFrame(
-        {
-            "row": record.rows[order],
-            "label": classes[record.codes[order]],
-            "suggested": classes[found.suggested[order]],
-            "probability": found.probability[order],
-            "score": found.score[order],
-            "issue": found.issue[order],
-            "gain": found.gain[order],
-            "reason": pd.Series(reason, dtype=object, copy=False),
-        },
-        copy=False,
-    )
+    columns = {
+        "row": record.rows[order],
+        "label": classes[record.codes[order]],
+        "suggested": classes[found.suggested[order]],
+        **{name: getattr(found, name)[order] for name in ("probability", "score", "issue", "gain")},
+        "reason": pd.Series(reason, dtype=object, copy=False),
+    }
+    frame = pd.DataFrame(columns, copy=False)
     is_judged = np.zeros(len(y), dtype=bool)
     is_judged[record.rows] = True
     return frame if is_judged.all() else _with_rest(frame, y, np.flatnonzero(~is_judged))

@@ -126,8 +126,7 @@ def _is_additive(reader: GenerativeEstimator, recipe: Recipe) -> bool:
 def _log_joint(recipe: Recipe, rows: Rows, classes: Array) -> Array | None:
     """log p(x, class) of each row under the model of all others, (n, k), NaN for a row that cannot be left out."""
     assembly = assemble(recipe, rows, classes)
-    families = assembly.model.families
-    has_ability = all(isinstance(family, LeavesOneOut) for family in families.values())
+    has_ability = all(isinstance(family, LeavesOneOut) for family in assembly.model.families.values())
     if not has_ability or any(encoder.data_dependence for encoder in assembly.binding.encoders.values()):
         return None
     columns, k = _row_by_row(rows.encoded(assembly.binding)), len(classes)

@@ -55,8 +55,7 @@ def fitted_calibration(log_posterior: Array, codes: Array, weight: Array) -> Bia
     bounds = [(0.0, MOST_FACTOR), *[(None, None)] * k]
 
     def objective(coefficients: Array) -> tuple[float, Array]:
-        calibration = BiasedTemperature(coefficients)
-        loss, gradients = _losses(calibration, log_posterior, codes)
+        loss, gradients = _losses(BiasedTemperature(coefficients), log_posterior, codes)
         away = coefficients - _unchanged(k)
         penalty = _ridge(k) * away
         return float(weight @ loss + penalty @ away / 2), weight @ gradients + penalty
@@ -96,8 +95,7 @@ def _hessian(calibration: BiasedTemperature, log_posterior: Array, weight: Array
     """Second derivatives of the penalized log loss, (1 + k, 1 + k)."""
     posterior, values = np.exp(calibration.log_posterior(log_posterior)), floored(log_posterior)
     centered = values - np.sum(posterior * values, axis=1, keepdims=True)
-    k = posterior.shape[1]
-    hessian = np.diag(_ridge(k))
+    hessian = np.diag(_ridge(posterior.shape[1]))
     hessian[0, 0] += weight @ np.sum(posterior * centered**2, axis=1)
     hessian[0, 1:] = hessian[1:, 0] = weight @ (posterior * centered)
     hessian[1:, 1:] += np.diag(weight @ posterior) - (posterior * weight[:, None]).T @ posterior

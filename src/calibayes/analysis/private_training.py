@@ -273,8 +273,7 @@ def _sums(
         elif type(family) is Categorical and (
             type(encoder) is UniformBins or (type(encoder) is Levels and not encoder.pooling.is_active)
         ):  # bins and levels that are given, not found in the rows
-            sizes = encoder.layout()["levels"]
-            yield from level_sums(name, encoder.encode(table), codes, sizes, k)
+            yield from level_sums(name, encoder.encode(table), codes, encoder.layout()["levels"], k)
         elif type(family) is Bernoulli and isinstance(encoder, Flags):
             columns = encoder.encode(table)
             flags = columns.toarray() if is_sparse(columns) else columns

@@ -167,8 +167,7 @@ def costs_of(model: Any, costs: Array | None) -> Array | None:
 
 def posterior_of(cells: FittedCells, log_joint: Array) -> Array:
     """log p(class | x) at the temperature of the model, from log p(x, class), (n, k)."""
-    log_posterior = log_normalize(log_joint)[0]
-    return tempered_posterior(cells.fitted, log_posterior)
+    return tempered_posterior(cells.fitted, log_normalize(log_joint)[0])
 
 
 def gains(cells: FittedCells, log_joint: Array, loss: DecisionLoss) -> Array:

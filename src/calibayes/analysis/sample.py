@@ -38,7 +38,7 @@ def sample(fitted: Fitted, n: int, y: Any, given: Mapping[Any, Any], rng: Genera
         if not isinstance(family, Sampling):
             raise ValueError(f"family {name!r} ({type(family).__name__}) cannot be sampled")
         sampled[name] = family.sample(parameters[name], codes, rng, encoded.get(name))
-    return _as_trained(fitted, known, _decoded(fitted, known, sampled, rng)), fitted.classes[codes]
+    return _as_trained(fitted, known, _decode(fitted, known, sampled, rng)), fitted.classes[codes]
 
 
 def fill(fitted: Fitted, table: Table, engine: Engine) -> Any:
@@ -50,7 +50,7 @@ def fill(fitted: Fitted, table: Table, engine: Engine) -> Any:
         if isinstance(family, Filling):
             encoded = open_encoder(fitted, name).encode(table)
             filled[name] = family.fill(encoded, parameters[name], posterior)
-    return _as_trained(fitted, table, _decoded(fitted, table, filled, None))
+    return _as_trained(fitted, table, _decode(fitted, table, filled, None))
 
 
 def known_table(fitted: Fitted, given: Mapping[Any, Any], n: int) -> Table:
@@ -160,9 +160,7 @@ def _random_classes(fitted: Fitted, encoded: Mapping[str, Array], y: Any, n: int
     return np.sort(rng.choice(len(fitted.classes), size=n, p=posterior / posterior.sum()))
 
 
-def _decoded(
-    fitted: Fitted, table: Table, encoded: Mapping[str, Array], rng: Generator | None
-) -> list[Array]:
+def _decode(fitted: Fitted, table: Table, encoded: Mapping[str, Array], rng: Generator | None) -> list[Array]:
     """The table's columns with missing cells taken from decoded ones."""
     columns = [table.column(j) for j in range(len(table.names))]
     for name, array in encoded.items():

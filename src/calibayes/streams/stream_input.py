@@ -237,8 +237,7 @@ class StreamInput(TableInput):
 
     def in_memory(self) -> InMemory:
         """The rows in memory; of a source with very many rows some, by their number, and in ``beyond`` all of them."""
-        engine = engine_for(most_threads())
-        rows = _all_rows(self, engine, Reading(unlabeled=True, fewest_classes=1))
+        rows = _all_rows(self, engine_for(most_threads()), Reading(unlabeled=True, fewest_classes=1))
         read = rows.in_memory()
         labels = np.array([*rows.classes.tolist(), None], dtype=object)[read.codes]
         table = InMemory(replace(read.table, conversion=None), labels, read.weight)

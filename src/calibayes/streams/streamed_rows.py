@@ -167,8 +167,7 @@ class _Selected(NamedTuple):
     def of(self, chunk: Chunk) -> SelectedRows:
         """The rows of the chunk."""
         table = chunk.table if self.keep is None else chunk.table.rows(self.keep)
-        weight = np.broadcast_to(self.weight, len(self.codes))
-        return SelectedRows(table, self.codes, weight, self.start)
+        return SelectedRows(table, self.codes, np.broadcast_to(self.weight, len(self.codes)), self.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,10 +355,9 @@ class StreamedRows:
     def source(self, binding: Any, weight: Array, held_out: Array, **sizes: int) -> Source:
         """The encoded rows: on the workers of a Dask cluster if they are read there, else kept here."""
         if self.is_on_workers:
-            chunks = self._chunks(weight=weight)
             from calibayes.backends.dask.frame import EncodedOnWorkers
 
-            return EncodedOnWorkers(chunks, self._encoding(binding), held_out, sizes)
+            return EncodedOnWorkers(self._chunks(weight=weight), self._encoding(binding), held_out, sizes)
         return ArraySource(self.encoded(binding), self.codes, weight, held_out, **sizes)
 
     @property
@@ -443,9 +441,7 @@ def _some_rows(n: int, most: int, rows: SelectedRows) -> dict[str, Any]:
 
 def selected(weight: Array, keep: Array) -> Array:
     """The weights where ``keep`` is true; one number for all rows still takes the memory of one."""
-    if weight.strides[0]:
-        return weight[keep]
-    return np.broadcast_to(weight[0], int(np.count_nonzero(keep)))
+    return weight[keep] if weight.strides[0] else np.broadcast_to(weight[0], int(np.count_nonzero(keep)))
 
 
 def stored_type(columns: Array, binding: Any, family: str) -> np.dtype[Any]:

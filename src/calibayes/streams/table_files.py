@@ -122,8 +122,7 @@ def _files_of(path: str) -> list[FoundFile]:
 
 def _fixed_part(pattern: str) -> str:
     """The folder of a pattern whose name has no wildcards, nor those of the folders that it lies in."""
-    parts = Path(pattern).absolute().parts
-    return Path(*takewhile(lambda part: not glob.has_magic(part), parts)).as_posix()
+    return Path(*takewhile(lambda part: not glob.has_magic(part), Path(pattern).absolute().parts)).as_posix()
 
 
 def _expanded(filesystem: Any, path: str) -> list[FoundFile]:
@@ -180,13 +179,10 @@ MAGIC = b"ARROW1"
 
 def open_parquet(file: Any, text: Sequence[str] = (), *, is_remote: bool = False) -> Any:
     """An open Parquet file; the columns of ``text`` are read as dictionaries."""
-    return module_of_pyarrow("parquet").ParquetFile(
-        file,
-        read_dictionary=list(text),
-        buffer_size=0 if is_remote else BUFFER,
-        pre_buffer=is_remote,  # few large requests over a network
-        page_checksum_verification=True,
-    )
+    # few large requests over a network
+    buffers = {"buffer_size": 0 if is_remote else BUFFER, "pre_buffer": is_remote}
+    parquet = module_of_pyarrow("parquet")
+    return parquet.ParquetFile(file, read_dictionary=list(text), page_checksum_verification=True, **buffers)
 
 
 def open_ipc(file: Any, fields: Sequence[int] | None = None) -> Any:
@@ -323,10 +319,6 @@ class RowGroup:
     def __reduce__(self) -> Any:
         return RowGroup, (self._read, self.rows, self.size)
 
-    def __len__(self) -> int:
-        """Number of chunks."""
-        return (self.rows + self.size - 1) // self.size
-
     def chunk(self, number: int) -> Any:
         """A chunk as a table of Arrow."""
         with self._lock:
@@ -347,7 +339,7 @@ class RowGroup:
             self._next += 1
             if self._next > number:
                 break
-        if self._next == len(self):
+        if self._next * self.size >= self.rows:
             self._restart()
         return table
 
@@ -449,8 +441,7 @@ def read_ipc_files(files: Sequence[FoundFile], where: str) -> Readable:
 
 def read_csv_files(files: Sequence[FoundFile], where: str) -> Readable:
     """CSV files that have the same columns; what a column holds is found in the first file that has a value of it."""
-    opened = opened_csv_files([(file.path, file.filesystem) for file in files])
-    pairs = zip(files, opened, strict=True)
+    pairs = zip(files, opened_csv_files([(file.path, file.filesystem) for file in files]), strict=True)
     return _joined([SequentialFile(file, csv.schema, csv.batches) for file, csv in pairs], where)
 
 

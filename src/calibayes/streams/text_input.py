@@ -72,9 +72,7 @@ class Piece(NamedTuple):
 
 def holds(kind: str) -> str:
     """What a column of a kind of `TrainingTable` holds; dates are text, which the model converts itself."""
-    if kind in NUMBER_KINDS:
-        return NUMBER
-    return {"boolean": FLAG, "duration": DURATION}.get(kind, TEXT)
+    return NUMBER if kind in NUMBER_KINDS else {"boolean": FLAG, "duration": DURATION}.get(kind, TEXT)
 
 
 def holds_labels(classes: Array) -> str:

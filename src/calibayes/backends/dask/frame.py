@@ -100,8 +100,7 @@ class DaskStream:
         chunks, places = [], []
         for i, (key, n, first) in enumerate(zip(keys, self.lengths, starts, strict=False)):
             if n:
-                values = [role(i, first, n) for role in roles]
-                graph[chunk, i] = (_read, shared, key, *values, first, n)
+                graph[chunk, i] = (_read, shared, key, *(role(i, first, n) for role in roles), first, n)
                 chunks.append((chunk, i))
                 places.append((first, n))
         return LazyParts(graph, chunks, places)

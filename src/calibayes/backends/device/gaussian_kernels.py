@@ -98,8 +98,7 @@ def _padded_rows(place: Placement, x: Any, center: Any) -> Any:
     """Columns of one and zero before x - center."""
     xp, n = place.xp, x.shape[0]
     one = xp.ones((n, 1), dtype=xp.float64, device=place.device)
-    zero = place.zeros((n, PADDING - 1))
-    return xp.concat([one, zero, place.float64(x) - center], axis=1)
+    return xp.concat([one, place.zeros((n, PADDING - 1)), place.float64(x) - center], axis=1)
 
 
 def _padded_factor(place: Placement, whitener: Any, shift: Any, part: slice) -> Any:
@@ -108,8 +107,7 @@ def _padded_factor(place: Placement, whitener: Any, shift: Any, part: slice) -> 
     triangle = xp.permute_dims(whitener[:, part, : part.stop], (2, 0, 1))
     flat = xp.reshape(triangle, (part.stop, -1))
     first = xp.reshape(-shift[:, part], (1, -1))
-    zero = place.zeros((PADDING - 1, k * (part.stop - part.start)))
-    return xp.concat([first, zero, flat])
+    return xp.concat([first, place.zeros((PADDING - 1, k * (part.stop - part.start))), flat])
 
 
 def _distances_shared(place: Placement, x: Any, mean: Any, whitener: Any) -> Any:
@@ -306,8 +304,7 @@ def _symmetric_products(place: Placement, x: Any, weights: Any) -> Any:
         weighted = xp.reshape(weights[:, rows, :], (*shape, k, 1))
         strips = [_strip(place, block, weighted, part, groups) for part in column_parts(d)]
         triangles = triangles + xp.concat(strips, axis=1)
-    lower = xp.tril(triangles)
-    return lower + xp.matrix_transpose(xp.tril(triangles, k=-1))
+    return xp.tril(triangles) + xp.matrix_transpose(xp.tril(triangles, k=-1))
 
 
 def _strip(place: Placement, x: Any, weights: Any, part: slice, groups: int) -> Any:

@@ -163,8 +163,7 @@ class LevelIndicators:
 
     def of(self, rows: slice) -> Any:
         """(rows, cells): 1 where a row has the level; a code that is no level has no cell."""
-        xp = self.place.xp
-        by_cell = xp.take(self.codes[rows, :], self.column, axis=1)
+        by_cell = self.place.xp.take(self.codes[rows, :], self.column, axis=1)
         return self.place.float64(by_cell == self.level)
 
 
@@ -269,8 +268,7 @@ def fortran_order(table: DeviceArray) -> DeviceArray:
 def flag_counts(x: DeviceArray, weights: Any) -> tuple[DeviceArray, DeviceArray]:
     place, d = x.placement, x.shape[1]
     block = lambda rows: 1.0 - place.float64(x.values[rows, :])
-    zeros = sums_over_rows(place, x.raw(weights), d, 16 * d, block)
-    return x.wrap(zeros), totals(x, weights)
+    return x.wrap(sums_over_rows(place, x.raw(weights), d, 16 * d, block)), totals(x, weights)
 
 
 @device_version(level_counts.flag_scores)
