@@ -306,8 +306,7 @@ def _groups(X: Any, groups: Any, n: int, kept: Array) -> tuple[tuple[Any, ...] |
         place[kept] = np.arange(len(kept))
         return None, [place[i : i + 1][place[i : i + 1] >= 0] for i in range(n)]
     given = group_labels(X, groups, n)
-    labels = [given[i] for i in kept.tolist()]
-    names = tuple(dict.fromkeys(labels))
-    number = {name: i for i, name in enumerate(names)}
-    codes = np.array([number[label] for label in labels])
-    return names, [np.flatnonzero(codes == i) for i in range(len(names))]
+    members: dict[Any, list[int]] = {}
+    for number, row in enumerate(kept.tolist()):
+        members.setdefault(given[row], []).append(number)
+    return tuple(members), [np.array(rows) for rows in members.values()]
