@@ -69,25 +69,11 @@ def _calibrated(fitted: Fitted, rows: TrainingRows, recipe: Recipe) -> Fitted:
     start = _start(fitted, recipe)
     plan, rule = recipe.plan(recipe.draw_seed()), recipe.rule
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
-    run = Run(
-        fitted.model,
-        rule,
-        rule.begin(fitted.model, start),
-        stop=stop_named(plan.stop),
-        limit=plan.max_iter,
-        sweep=None if plan.batch_size is None else mini_batches(source, plan.batch_size, plan.seed),
-    )
+    sweep = None if plan.batch_size is None else mini_batches(source, plan.batch_size, plan.seed)
+    state, stop = rule.begin(fitted.model, start), stop_named(plan.stop)
+    run = Run(fitted.model, rule, state, stop=stop, limit=plan.max_iter, sweep=sweep)
     learn([run], source, recipe.engine, plan.callbacks)
-    if problem := problem_of(run):
-        warn(problem, ConvergenceWarning)
-    return replace(
-        fitted.after(run).with_extra("receipts", ()),
-        rule=rule,
-        is_additive=False,
-        history=as_arrays(run.history),
-        best_iter=run.best_iter,
-        n_iter=max(run.updates, 1),
-    )
+    return _after(replace(fitted, rule=rule, is_additive=False).with_extra("receipts", ()), run)
 
 
 def _start(fitted: Fitted, recipe: Recipe) -> ModelArrays:
@@ -97,36 +83,32 @@ def _start(fitted: Fitted, recipe: Recipe) -> ModelArrays:
         raise ValueError("calibrate holds no rows out: set validation_fraction=None")
     if "privacy" in fitted.extras:
         raise ValueError("a private model cannot be calibrated on rows, which would not be private")
+    before, rule = fitted.rule, recipe.rule
     if fitted.statistics is None:
-        raise ValueError(
-            f"rule {fitted.rule.name!r} keeps no statistics to start from: fit with another rule"
-        )
-    if recipe.rule.is_closed_form:
-        raise ValueError(
-            f"rule {recipe.rule.name!r} has a closed form, which is no calibration: use rule='rc'"
-        )
-    require_trainable(recipe.rule, fitted.model.families)
+        raise ValueError(f"rule {before.name!r} keeps no statistics to start from: fit with another rule")
+    if rule.is_closed_form:
+        raise ValueError(f"rule {rule.name!r} has a closed form, which is no calibration: use rule='rc'")
+    require_trainable(rule, fitted.model.families)
     strict = replace(fitted.model.prior, allows_zero=False)
-    strict.bind(fitted.model.prior.layout).prepare(
-        fitted.statistics[PRIOR]
-    )  # raises ValueError for a class without rows
+    # raises ValueError for a class without rows
+    strict.bind(fitted.model.prior.layout).prepare(fitted.statistics[PRIOR])
     return fitted.statistics
 
 
 def with_training(fitted: Fitted, trained: Any) -> Fitted:
     """The fitted model with the result of another training of it; warns of a training that did not converge."""
-    if trained.problem:
-        warn(trained.problem, ConvergenceWarning)
-    result = replace(
-        fitted,
-        model=trained.model,
-        data_statistics=trained.data.statistics,
-        is_additive=trained.is_closed_form,
-        n_iter=max(trained.updates, 1),
-        history=trained.history,
-        best_iter=trained.run.best_iter,
-    )
-    return result.after(trained.run)
+    model, statistics, is_additive = trained.model, trained.data.statistics, trained.is_closed_form
+    result = replace(fitted, model=model, data_statistics=statistics, is_additive=is_additive)
+    return _after(result, trained.run)
+
+
+def _after(fitted: Fitted, run: Run) -> Fitted:
+    """The model with the best state of a run and its history; warns if the run did not converge."""
+    if problem := problem_of(run):
+        warn(problem, ConvergenceWarning)
+    history = as_arrays(run.history) if run.history else None
+    updates, best = max(run.updates, 1), run.best_iter
+    return replace(fitted.after(run), history=history, best_iter=best, n_iter=updates)
 
 
 def require_trainable(rule: Rule, families: Mapping[str, Family]) -> None:

@@ -119,8 +119,7 @@ def used_sources(table: Table) -> list[int]:
 
 def known_cells(table: Table) -> Array:
     """Which cells are not missing, (n, d) booleans, of the columns as they were given."""
-    d = len(table.source_names)
-    known = np.ones((table.n, d), dtype=bool)
+    known = np.ones((table.n, len(table.source_names)), dtype=bool)
     for j in used_sources(table):
         known[:, j] = ~table.missing_mask(j)
     return known
@@ -133,17 +132,14 @@ def without_column(table: Table, j: int) -> Table:
     blank = [i for i, other in enumerate(table.names) if other == name or sources.get(other) == name]
     originals = {i: column for i, column in table.originals.items() if i not in blank}
     if isinstance(table.content, tuple):
-        columns = list(table.content)
-        for i in blank:
-            columns[i] = _missing_like(table.column(i))
-        content: Any = tuple(columns)
+        columns = enumerate(table.content)
+        content: Any = tuple(_missing_like(table.column(i)) if i in blank else c for i, c in columns)
     else:
         missing = _missing_like(table.content[:, 0])
         content = table.content.astype(missing.dtype)
         content[:, blank] = missing[:, None]
-    return replace(
-        table, content=content, distinct_cache={}, missing_cache={}, originals=originals, cache=None
-    )
+    changed = replace(table, content=content, originals=originals)
+    return replace(changed, distinct_cache={}, missing_cache={}, cache=None)
 
 
 def _missing_like(column: Array) -> Array:

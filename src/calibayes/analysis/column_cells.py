@@ -55,9 +55,8 @@ class ColumnCells:
     def compared(self, table: Table, j: int) -> SampleCounts:
         """The training rows and those of column j of a table, by cell."""
         codes = cell_codes(table, j, self.edges, self.levels)
-        return SampleCounts(
-            self.counts, np.bincount(codes, minlength=self.counts.shape[1]), self.edges is not None
-        )
+        new = np.bincount(codes, minlength=self.counts.shape[1])
+        return SampleCounts(self.counts, new, self.edges is not None)
 
 
 @dataclass(frozen=True)
@@ -87,9 +86,8 @@ class DriftReference:
         """Raises ValueError if the fields, which may come from a model file, do not fit together."""
         m, k = require_array("log_posterior", self.log_posterior, (None, None)).shape
         require_array("codes", self.codes, (m,), "iu")
-        require(
-            m > 0 and bool(((self.codes >= 0) & (self.codes < k)).all()), "codes of classes that do not exist"
-        )
+        is_class = (self.codes >= 0) & (self.codes < k)
+        require(m > 0 and bool(is_class.all()), "codes of classes that do not exist")
         require(not bool(np.isnan(self.log_posterior).any()), "log_posterior contains NaN")
         if self.log_density is not None:
             require_array("log_density", self.log_density, (m,))

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import LeaveOneGroupOut
 
-from calibayes.analysis.leave_one_out import with_remaining_levels
+from calibayes.analysis.leave_one_out import posterior_by_options, with_remaining_levels
 from calibayes.core.named_arrays import add, subtract
 from calibayes.core.protocols import Array, Engine, ModelArrays
 from calibayes.engines import one_thread
@@ -18,7 +18,6 @@ from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.kernels.posterior import assess, log_normalize
 from calibayes.learn import DataSums, data_sums
 from calibayes.model.checked_rows import Reading, distinct
-from calibayes.model.decision import tempered
 from calibayes.model.estimator import GenerativeEstimator, recipe_of, refuse_parts_of_rows
 from calibayes.model.parameters import whole_number
 from calibayes.model.recipe import Assembly, Recipe, assemble, encoded_source
@@ -191,10 +190,9 @@ def _members(fold: Array) -> list[Array]:
 
 def _part(source: ArraySource, rows: Array) -> ArraySource:
     """Some rows of a source."""
-    columns = {
-        name: array[rows] if is_sparse(array) else np.take(array, rows, axis=0)
-        for name, array in source.columns.items()
-    }
+    columns = {}
+    for name, array in source.columns.items():
+        columns[name] = array[rows] if is_sparse(array) else np.take(array, rows, axis=0)
     labels, weight, held_out = source.labels[rows], source.weight[rows], source.held_out[rows]
     return replace(source, columns=columns, labels=labels, weight=weight, held_out=held_out)
 
@@ -216,8 +214,6 @@ def _fold_result(
     parameters = prepared.parameters(prepared.statistics_of(statistics))
     held_out = replace(part, columns=columns)
     joint = recipe.engine.each(lambda block: prepared.log_joint(block, parameters), held_out)
-    log_posterior, _ = log_normalize(np.concatenate(joint))
-    if recipe.options.temperature != 1.0:
-        log_posterior = tempered(log_posterior, float(recipe.options.temperature))
+    log_posterior = posterior_by_options(recipe, log_normalize(np.concatenate(joint))[0])
     scores = assess(log_posterior, part.labels, part.weight, part.held_out, 0.0, weights=False)
     return log_posterior, scores.train._asdict()

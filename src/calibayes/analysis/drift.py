@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibayes.analysis import two_sample_tests
+from calibayes.analysis import two_sample_tests as tests
 from calibayes.analysis.cell_scores import DIGITS, densities
 from calibayes.analysis.column_cells import DriftReference, compared_columns
 from calibayes.analysis.held_out import drift_reference, kept_reference
+from calibayes.analysis.two_sample_tests import SampleCounts
 from calibayes.core.protocols import Array
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.checked_rows import new_table
@@ -183,40 +184,22 @@ def drift(self: Any, X_new: Any, *, alpha: float = 0.05) -> Drift:
     table = new_table(self, X_new)
     if table.n < FEWEST_ROWS:
         raise ValueError(f"drift needs at least {FEWEST_ROWS} new rows, got {table.n}")
-    reference = reference_of(self)
+    reference: DriftReference = kept_reference(self, DRIFT, "drift", drift_reference)
     model = self if reference.model is None else reference.model
     posterior = np.exp(np.asarray(on_numpy(model.predict_log_proba(table))))
-    predicted = predicted_classes(reference, posterior, np.random.default_rng(0))
-    columns = [
-        cells.compared(table, j) for cells, j in zip(reference.columns, compared_columns(table), strict=True)
-    ]
+    predicted = predicted_classes(reference, posterior)
+    pairs = zip(reference.columns, compared_columns(table), strict=True)
+    columns = [cells.compared(table, j) for cells, j in pairs]
     density = _density_counts(model, reference, table)
-    plain = np.array([two_sample_tests.homogeneity(counts) for counts in [*columns, *density]])
+    plain = np.array([tests.homogeneity(counts) for counts in [*columns, *density]])
     given = np.array([mixture_p_value(counts, predicted) for counts in [*columns, *density]])
-    classes = two_sample_tests.equal_means(np.exp(reference.log_posterior), posterior)
+    classes = tests.equal_means(np.exp(reference.log_posterior), posterior)
     x, x_given_class = _combined(plain, len(columns), classes), _combined(given, len(columns))
-    return Drift(
-        x,
-        max(x, classes),
-        max(x, x_given_class),
-        alpha=level,
-        columns=_column_drifts(
-            reference,
-            columns,
-            two_sample_tests.holm(plain[: len(columns)]),
-            two_sample_tests.holm(given[: len(columns)]),
-        ),
-        class_names=tuple(map(str, numpy_classes(self))),
-        class_frequencies=np.stack([predicted.start, class_frequencies(predicted)[0]]),
-        rows=(len(reference.codes), table.n),
-        has_density=bool(density),
-    )
-
-
-def reference_of(model: Any) -> DriftReference:
-    """What new rows are compared with; made from the training rows at first use."""
-    reference: DriftReference = kept_reference(model, DRIFT, "drift", drift_reference)
-    return reference
+    p_values = x, max(x, classes), max(x, x_given_class)
+    drifts = _column_drifts(reference, columns, plain, given)
+    frequencies = np.stack([predicted.start, class_frequencies(predicted)[0]])
+    names, sizes = tuple(map(str, numpy_classes(self))), (len(reference.codes), table.n)
+    return Drift(*p_values, level, drifts, names, frequencies, sizes, bool(density))
 
 
 def _combined(p_values: Array, d: int, *others: float) -> float:
@@ -225,9 +208,7 @@ def _combined(p_values: Array, d: int, *others: float) -> float:
     return float(min(1.0, len(parts) * min(parts)))
 
 
-def _density_counts(
-    model: Any, reference: DriftReference, table: Table
-) -> list[two_sample_tests.SampleCounts]:
+def _density_counts(model: Any, reference: DriftReference, table: Table) -> list[SampleCounts]:
     """Held-out and new rows by log density; nothing for a model without densities."""
     if reference.log_density is None:
         return []
@@ -236,7 +217,7 @@ def _density_counts(
     cells = np.searchsorted(cuts, both, side="right")
     m, size, k = len(reference.log_density), len(cuts) + 2, len(numpy_classes(model))
     old = np.bincount(reference.codes * size + cells[:m], minlength=k * size).reshape(k, size)
-    return [two_sample_tests.SampleCounts(old, np.bincount(cells[m:], minlength=size), True)]
+    return [SampleCounts(old, np.bincount(cells[m:], minlength=size), True)]
 
 
 class PredictedClasses(NamedTuple):
@@ -250,11 +231,10 @@ class PredictedClasses(NamedTuple):
     """Class frequencies of the held-out rows, (k,)."""
 
 
-def predicted_classes(
-    reference: DriftReference, posterior: Array, rng: np.random.Generator
-) -> PredictedClasses:
+def predicted_classes(reference: DriftReference, posterior: Array) -> PredictedClasses:
     """Counts of predicted classes."""
-    k, codes, guessed = posterior.shape[1], reference.codes, reference.log_posterior.argmax(axis=1)
+    rng, k = np.random.default_rng(0), posterior.shape[1]
+    codes, guessed = reference.codes, reference.log_posterior.argmax(axis=1)
     confusion = np.bincount(codes * k + guessed, minlength=k * k).reshape(k, k)
     counts = np.bincount(posterior.argmax(axis=1), minlength=k)
     drawn = [rng.multinomial(row.sum(), _shares(row), size=DRAWS) for row in confusion]
@@ -263,9 +243,7 @@ def predicted_classes(
     return PredictedClasses(confusions, np.concatenate(all_counts), _shares(np.bincount(codes, minlength=k)))
 
 
-def class_frequencies(
-    classes: PredictedClasses, column: two_sample_tests.SampleCounts | None = None
-) -> Array:
+def class_frequencies(classes: PredictedClasses, column: SampleCounts | None = None) -> Array:
     """Class frequencies of new rows, estimated from each draw of predicted classes, (1 + draws, k).
 
     Maximum likelihood: the predicted classes have the frequencies times the confusion matrix, whether or not posteriors are
@@ -295,15 +273,15 @@ def _maximum_likelihood(likelihood: Array, counts: Array, start: Array) -> Array
     return np.asarray(shares)
 
 
-def mixture_p_value(counts: two_sample_tests.SampleCounts, classes: PredictedClasses) -> float:
+def mixture_p_value(counts: SampleCounts, classes: PredictedClasses) -> float:
     """p-value of new rows that are a mixture of the old classes in this column, the largest over draws.
 
     A p-value that is large without the draws is not increased any more: this saves most of the time for many columns.
     """
-    cells = two_sample_tests.merged(counts)
+    cells = tests.merged(counts)
     without_draws = PredictedClasses(classes.confusions[:1], classes.counts[:1], classes.start)
-    first = two_sample_tests.mixture_fit(counts, class_frequencies(without_draws, cells))
-    return first if first > CLEAR else two_sample_tests.mixture_fit(counts, class_frequencies(classes, cells))
+    first = tests.mixture_fit(counts, class_frequencies(without_draws, cells))
+    return first if first > CLEAR else tests.mixture_fit(counts, class_frequencies(classes, cells))
 
 
 def _shares(counts: Array) -> Array:
@@ -311,8 +289,10 @@ def _shares(counts: Array) -> Array:
 
 
 def _column_drifts(
-    reference: DriftReference, columns: list[two_sample_tests.SampleCounts], plain: Array, given: Array
+    reference: DriftReference, columns: list[SampleCounts], plain: Array, given: Array
 ) -> tuple[ColumnDrift, ...]:
+    """The columns by their p-values, plain and given the class, which are adjusted for the number of columns."""
+    plain, given = (tests.holm(p_values[: len(columns)]) for p_values in (plain, given))
     drifts = [
         ColumnDrift(cells.name, float(plain[i]), float(given[i]), _change(cells.levels, columns[i]))
         for i, cells in enumerate(reference.columns)
@@ -320,13 +300,13 @@ def _column_drifts(
     return tuple(drifts[i] for i in np.lexsort([given, plain]))
 
 
-def _change(levels: tuple[str, ...], counts: two_sample_tests.SampleCounts) -> str:
+def _change(levels: tuple[str, ...], counts: SampleCounts) -> str:
     """The size of a difference in words: the level whose share moved most, or how often new numbers are larger."""
     old, new = _shares(counts.old.sum(axis=0)), _shares(counts.new)
     names = (*levels, "other levels", "missing")
     most = int(np.argmax(np.abs(new - old)))
     if counts.is_ordered:
-        larger = two_sample_tests.superiority(counts)
+        larger = tests.superiority(counts)
         if abs(new[-1] - old[-1]) <= abs(larger - 0.5):
             return f"a new value exceeds an old one in {larger:.0%} of pairs"
         return f"missing {old[-1]:.0%} -> {new[-1]:.0%}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -19,17 +19,6 @@ from calibayes.model.checked_rows import new_table
 from calibayes.tables.table import Table
 
 
-class MemberMarginals(NamedTuple):
-    """A member of an ensemble, given some columns of the rows."""
-
-    marginals: Marginals
-    temperature: float
-
-    def log_posterior(self, scores: Array) -> Array:
-        """log p(class | known columns), (n, k), from the scores of ``marginals``."""
-        return log_normalize(scores / self.temperature)[0]
-
-
 @dataclass(frozen=True)
 class AverageOfMembers:
     """The average of the members' posteriors, each given the same columns, and the trees on it. Weights stay as they are.
@@ -39,7 +28,8 @@ class AverageOfMembers:
     columns : sequence of int
         All columns of the table.
     fitted : FittedEnsemble
-    members : tuple of MemberMarginals
+    members : tuple of Marginals
+        Those of ``fitted.models``, in their order, before their temperatures.
     trees : tuple of Marginals
         The scores of the forests that are grown on the members: contributions along the paths of the rows.
     n : int
@@ -48,28 +38,23 @@ class AverageOfMembers:
 
     columns: Sequence[int]
     fitted: FittedEnsemble
-    members: tuple[MemberMarginals, ...]
+    members: tuple[Marginals, ...]
     trees: tuple[Marginals, ...]
     n: int
 
     def scores(self, present: Array) -> Array:
-        members = [member.marginals.scores(present) for member in self.members]
-        return self._average(members, [forest.scores(present) for forest in self.trees])
+        groups = (self.members, self.trees)
+        return self._average(*([part.scores(present) for part in parts] for parts in groups))
 
     def along(self, order: Array) -> Iterator[Array]:
-        members = [member.marginals.along(order) for member in self.members]
-        trees = [forest.along(order) for forest in self.trees]
-        return (
-            self._average([next(path) for path in members], [next(path) for path in trees]) for _ in order
-        )
+        paths = [[part.along(order) for part in parts] for parts in (self.members, self.trees)]
+        return (self._average(*([next(path) for path in group] for group in paths)) for _ in order)
 
     def _average(self, scores: Sequence[Array], tree_scores: Sequence[Array]) -> Array:
-        pairs = zip(self.members, scores, strict=True)
+        temperatures = [getattr(model, "temperature_", 1.0) for model in self.fitted.models.values()]
+        members = [log_normalize(one / t)[0] for one, t in zip(scores, temperatures, strict=True)]
         constant = np.broadcast_to(np.log(self.fitted.class_frequencies), (self.n, len(self.fitted.classes)))
-        log_members = self.fitted.average(
-            np.stack([*(member.log_posterior(given) for member, given in pairs), constant])
-        )
-        return self.fitted.completed(log_members, tree_scores)
+        return self.fitted.completed(self.fitted.average(np.stack([*members, constant])), tree_scores)
 
 
 def marginals(fitted: FittedEnsemble, table: Table) -> Marginals:
@@ -80,13 +65,13 @@ def marginals(fitted: FittedEnsemble, table: Table) -> Marginals:
     return Marginals(table.names, np.zeros(len(fitted.classes)), (part,))
 
 
-def _member_marginals(name: str, model: Any, table: Table) -> MemberMarginals:
+def _member_marginals(name: str, model: Any, table: Table) -> Marginals:
     if not hasattr(model, "marginals"):
         raise PartNeedsAllColumns(
             f"member {name!r} ({type(model).__name__}) cannot be explained, because it cannot leave out columns (`marginals`): "
             "use a generative estimator or JointKernelClassifier as this member"
         )
-    return MemberMarginals(model.marginals(table), getattr(model, "temperature_", 1.0))
+    return model.marginals(table)
 
 
 def forest_marginals(grown: GrownTrees, table: Table) -> list[Marginals]:

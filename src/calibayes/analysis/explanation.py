@@ -79,8 +79,7 @@ def sampling(permutations: int, random_state: Any, progress: ProgressReporter) -
         raise ValueError(
             f"permutations must be even, since each order is followed by its reverse, got {permutations}"
         )
-    seed = seed_of(random_state)
-    return OrderSampling(permutations, seed, partial(progress.count, "sets of columns"))
+    return OrderSampling(permutations, seed_of(random_state), partial(progress.count, "sets of columns"))
 
 
 def shapley_values(value: Value, along: ValuesAlong, d: int, how: OrderSampling) -> ShapleyValues:
@@ -183,16 +182,14 @@ class Explanation:
 
         ``sources`` maps the name of a derived column to that of its source. The sum of standard errors is an upper limit.
         """
+        if not sources:
+            return self
         names = tuple(name for name in self.names if name not in sources)
         place = {name: j for j, name in enumerate(names)}
         sums = np.zeros((len(self.names), len(names)))
         sums[np.arange(len(self.names)), [place[sources.get(name, name)] for name in self.names]] = 1.0
-        return replace(
-            self,
-            names=names,
-            contributions=self.contributions @ sums,
-            standard_error=self.standard_error @ sums,
-        )
+        contributions, standard_error = self.contributions @ sums, self.standard_error @ sums
+        return replace(self, names=names, contributions=contributions, standard_error=standard_error)
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}: {size:.3g}" for name, size in list(self.overall().items())[:5])
@@ -239,12 +236,9 @@ def _part_values(
     # In the order of their names, so that the same orders are sampled wherever the columns are in the table.
     by_name = np.array(sorted(range(len(part.columns)), key=lambda j: names[part.columns[j]]))
     place = np.argsort(by_name)
-    result = shapley_values(
-        lambda present: odds(part.scores(present[place])),
-        lambda order: map(odds, part.along(by_name[order])),
-        len(place),
-        how,
-    )
+    value: Value = lambda present: odds(part.scores(present[place]))
+    along: ValuesAlong = lambda order: map(odds, part.along(by_name[order]))
+    result = shapley_values(value, along, len(place), how)
     return result._replace(values=result.values[:, place], standard_error=result.standard_error[:, place])
 
 
@@ -303,17 +297,18 @@ def explain(
         The contributions of a row sum to its log odds (before any temperature), however many orders are sampled.
         ``standard_error`` has their standard errors. Costs have no influence.
     """
-    progress = ProgressReporter(
-        type(self).__name__, bool(getattr(self, "verbose", 0)), interval=REPORT_SECONDS
-    )
+    verbose = bool(getattr(self, "verbose", 0))
+    progress = ProgressReporter(type(self).__name__, verbose, interval=REPORT_SECONDS)
     how = sampling(permutations, random_state, progress)
     with computing(getattr(self, "engine", None), self.n_jobs):
         marginals, classes = self.marginals(X), numpy_classes(self)
         present = np.ones(len(marginals.names), dtype=bool)
         chosen, other = compared_classes(marginals.scores(present), code_of(against, classes))
         explained = explanation_of(marginals, classes, chosen, other, how)
-        conversion = getattr(self, "conversion_", None)
-        if conversion is not None and conversion.sources:
-            explained = explained.by_source(conversion.sources)
     progress.close()
-    return explained
+    return explained.by_source(sources_of(self))
+
+
+def sources_of(model: Any) -> Mapping[str, str]:
+    """Derived column of the training table -> the column that it was derived from."""
+    return getattr(getattr(model, "conversion_", None), "sources", {})

@@ -61,14 +61,13 @@ def grouped_rows(model: Any, X: Any, y: Any, groups: Any, sample_weight: Any, co
 
 def group_labels(X: Any, groups: Any, n: int | None) -> list[Any]:
     """The group of each row. Raises ValueError if one is missing or the number is another one."""
-    given = groups
     if isinstance(groups, str):
         if X is None or groups not in getattr(X, "columns", ()):
             raise ValueError(
                 f"groups must be labels, or the name of a column of X: there is no column {groups!r}"
             )
-        given = X[groups]
-    labels = np.asarray(given)
+        groups = X[groups]
+    labels = np.asarray(groups)
     if labels.ndim != 1 or (n is not None and len(labels) != n):
         expected = "labels" if n is None else f"{n} labels"
         raise ValueError(f"groups must be {expected}, one for each row, got shape {labels.shape}")
@@ -88,17 +87,22 @@ def scores(log_posterior: Array, code: int) -> Array:
 def counted_weight(rows: GroupedRows, *, positives_only: bool) -> Array:
     """The weight of each row in the rate of its group, (n,). Raises ValueError if a group has too few rows."""
     counted = rows.weight * rows.is_positive if positives_only else rows.weight
-    number_of_rows = np.bincount(rows.group[counted > 0], minlength=len(rows.groups))
+    sizes = number_of_rows(rows, counted)
     if len(rows.groups) < 2:
         raise ValueError(f"there is one group only: {rows.groups[0]!r}")
-    if (number_of_rows < LEAST_ROWS).any():
-        few = int(np.argmin(number_of_rows))
+    if (sizes < LEAST_ROWS).any():
+        few = int(np.argmin(sizes))
         kind = "rows of the positive class" if positives_only else "rows"
         raise ValueError(
-            f"group {rows.groups[few]!r} has {number_of_rows[few]} {kind}, fewer than {LEAST_ROWS}: its rate is not known. "
+            f"group {rows.groups[few]!r} has {sizes[few]} {kind}, fewer than {LEAST_ROWS}: its rate is not known. "
             "Give more rows, or join small groups"
         )
     return np.asarray(counted, dtype=np.float64)
+
+
+def number_of_rows(rows: GroupedRows, counted: Array) -> Array:
+    """Rows of each group that have a part in its rate, (g,)."""
+    return np.bincount(rows.group[counted > 0], minlength=len(rows.groups))
 
 
 def rates(rows: GroupedRows, counted: Array, accepted: Array) -> Array:
@@ -325,13 +329,10 @@ class FairDecisions:
             rates = f"{self.rate_before[i]:.3f}", f"{self.rate_after[i]:.3f}", f"{low:.3f} to {high:.3f}"
             shown = "none accepted" if np.isposinf(self.log_odds[i]) else f"{threshold:.3f}"
             lines.append((str(group), str(self.rows[i]), shown, *rates))
-        return "\n".join(
-            [
-                f"{self.criterion} for {self.positive!r}, tolerance {self.tolerance:g}",
-                text_table(lines),
-                f"gap {self.gap_before:.3f} before, {self.gap_after:.3f} after",
-                f"{self.unit} {self.loss_before:.4f} before, {self.loss_after:.4f} after",
-            ]
+        return (
+            f"{self.criterion} for {self.positive!r}, tolerance {self.tolerance:g}\n{text_table(lines)}\n"
+            f"gap {self.gap_before:.3f} before, {self.gap_after:.3f} after\n"
+            f"{self.unit} {self.loss_before:.4f} before, {self.loss_after:.4f} after"
         )
 
 
@@ -402,27 +403,16 @@ def fair_thresholds(
     matrix = 1.0 - np.eye(2) if costs is None else checked_costs(costs, 2)
     counted = counted_weight(rows, positives_only=criterion == OPPORTUNITY)
     chosen = _thresholds(rows, counted, matrix, code, tolerance)
-    decided = (
-        most_probable(rows.log_posterior) if costs is None else least_cost(np.exp(rows.log_posterior), matrix)
-    )
-    accepted = scores(rows.log_posterior, code) >= chosen[rows.group]
-    rate_after, size = rates(rows, counted, accepted), effective_rows(rows, counted)
-    interval = wilson_interval(rate_after, size)
+    posterior, unit = rows.log_posterior, "error" if costs is None else "cost"
+    decided = most_probable(posterior) if costs is None else least_cost(np.exp(posterior), matrix)
+    accepted = scores(posterior, code) >= chosen[rows.group]
+    shares = rates(rows, counted, decided == code), rates(rows, counted, accepted)
+    losses = mean_loss(rows, decided == code, matrix, code), mean_loss(rows, accepted, matrix, code)
+    interval = wilson_interval(shares[1], effective_rows(rows, counted))
     _warn_of_uncertain(rows, interval, tolerance)
+    labels, size = (classes[code], classes[1 - code]), number_of_rows(rows, counted)
     return FairDecisions(
-        criterion,
-        float(tolerance),
-        classes[code],
-        classes[1 - code],
-        rows.groups,
-        chosen,
-        np.bincount(rows.group[counted > 0], minlength=len(rows.groups)),
-        rates(rows, counted, decided == code),
-        rate_after,
-        interval,
-        mean_loss(rows, decided == code, matrix, code),
-        mean_loss(rows, accepted, matrix, code),
-        "error" if costs is None else "cost",
+        criterion, float(tolerance), *labels, rows.groups, chosen, size, *shares, interval, *losses, unit
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -19,13 +19,13 @@ from calibayes.core.protocols import Array, ModelArrays
 from calibayes.encoders.levels import Levels
 from calibayes.engines import computing
 from calibayes.families.joint_model import PRIOR
-from calibayes.learn import data_sums, train
+from calibayes.learn import train
 from calibayes.model.checked_rows import Rows
 from calibayes.model.estimator import holding, known_rows, recipe_of, refuse_parts_of_rows
 from calibayes.model.fitted import Fitted, fold_temperature, needs_temperature
 from calibayes.model.recipe import Assembly, Recipe
 from calibayes.model.table_inputs import on_numpy
-from calibayes.model.training_rows import TRAINING, TrainingReference
+from calibayes.model.training_rows import TRAINING, TrainingReference, labels_of
 
 NEEDS_REMAINING = (
     "a model that is no plain sum over rows (a rule that takes steps, or something hidden) is trained again on the rows that "
@@ -77,18 +77,13 @@ def forget(
     rows = known_rows(self, X, y, sample_weight)
     rest = _remaining_rows(self, rows, remaining)
     with computing(self.engine, self.n_jobs) as engine:
-        recipe = recipe_of(self, engine)
-        left = _without(fitted, rows, rest, recipe)
+        left = _without(fitted, rows, rest, recipe_of(self, engine))
     receipt = receipt_of(self, left, rows, when)
-    made = holding(
-        self,
-        left.with_extra("receipts", (*self.forgetting_receipts_, receipt)),
-        training_table_=self.training_table_ - rows.described(),
-    )
+    left = left.with_extra("receipts", (*self.forgetting_receipts_, receipt))
+    made = holding(self, left, training_table_=self.training_table_ - rows.described())
     if rest is not None:
-        labels = np.array([*fitted.classes.tolist(), None], dtype=object)  # None for rows without a label
-        named = (fitted.classes if (rest.codes >= 0).all() else labels)[rest.codes]
-        vars(made)[TRAINING] = TrainingReference(rest.table, named, rest.weight / rest.factor)
+        labels = labels_of(rest.codes, fitted.classes)
+        vars(made)[TRAINING] = TrainingReference(rest.table, labels, rest.weight / rest.factor)
     return made
 
 
@@ -103,17 +98,15 @@ def _without(fitted: Fitted, rows: Rows, rest: Rows | None, recipe: Recipe) -> F
         raise ValueError(NEEDS_REMAINING)
     if not len(rest.codes):
         raise ValueError("no row remains to train on: these are all rows of the training")
-    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
-    removed = data_sums(fitted.model, source, recipe.engine, len(fitted.classes))
-    _require_same_sums(fitted, merging.difference(fitted, removed.statistics), rest, recipe)
+    removed = merging.sums_of_rows(fitted, rows, recipe.engine).statistics
+    _require_same_sums(fitted, merging.difference(fitted, removed), rest, recipe)
     return retrained(fitted, rest, recipe)
 
 
 def retrained(fitted: Fitted, rows: Rows, recipe: Recipe) -> Fitted:
     """A model trained by its rule on rows, from their closed form, with the encoders of a fitted model."""
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
-    plan = recipe.plan(recipe.draw_seed())
-    trained = train(fitted.model, source, recipe.engine, plan, len(fitted.classes))
+    trained = train(fitted.model, source, recipe.engine, recipe.plan(recipe.draw_seed()), len(fitted.classes))
     result = with_training(fitted, trained)
     temperature = float(recipe.options.temperature)
     if needs_temperature(recipe, rows):
@@ -173,13 +166,13 @@ def _require_same_sums(fitted: Fitted, left: ModelArrays, rest: Rows, recipe: Re
 
 def difference_of_sums(fitted: Fitted, left: ModelArrays, rest: Rows, recipe: Recipe) -> str:
     """The first sums in which rows differ from ``left`` by more than rounding, in words; empty if there are none."""
-    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rest)
-    of_rest = data_sums(fitted.model, source, recipe.engine, len(fitted.classes)).statistics
+    of_rest = merging.sums_of_rows(fitted, rest, recipe.engine).statistics
     is_same = map_leaves(_are_same_sums, left, of_rest, fitted.data_statistics)
-    wrong = [
-        f"{family}/{name}" for family, names in is_same.items() for name, same in names.items() if not same
-    ]
-    return f"the sums {wrong[0]} differ" if wrong else ""
+    for family, names in is_same.items():
+        for name, same in names.items():
+            if not same:
+                return f"the sums {family}/{name} differ"
+    return ""
 
 
 def _are_same_sums(left: Array, of_rest: Array, before: Array) -> bool:
@@ -224,10 +217,11 @@ def _not_exact(left: Fitted) -> tuple[str, ...]:
     binding = left.binding
     clauses = [encoder.data_dependence for encoder in binding.encoders.values()]
     kinds = {name: {binding.types[j].kind for j in binding.chosen[name]} for name in binding.encoders}
-    if any(
+    has_levels = (
         isinstance(encoder, Levels) or ("levels" in encoder.layout() and not kinds[name] <= set("fiu"))
         for name, encoder in binding.encoders.items()
-    ):
+    )
+    if any(has_levels):
         clauses.append("levels: one that only forgotten rows had stays in the list, with count 0")
     if binding.conversion.sources or left.schema is not None:
         clauses.append("kinds, dates and identifiers of columns were found in the training rows")
@@ -318,7 +312,7 @@ def verify_receipt(
     for model in (after, *([] if before is None else [before])):
         check_is_fitted(model, "fitted_")
     same = receipt.is_of(after)
-    sums = ReceiptCheck("sums after", same, "those of the model" if same else "not those of the model")
+    sums = "sums after", same, "those of the model" if same else "not those of the model"
     checks = [_is_recorded(receipt, after), sums]
     if before is not None:
         checks += _of_before(receipt, before, after)
@@ -326,48 +320,41 @@ def verify_receipt(
         checks += _of_refit(receipt, after, remaining)
     if key is not None:
         signed = receipt.is_signed_by(key)
-        checks.append(
-            ReceiptCheck("signature", signed, "made with this key" if signed else "not made with this key")
-        )
-    return ReceiptAudit(tuple(checks))
+        checks.append(("signature", signed, "made with this key" if signed else "not made with this key"))
+    return ReceiptAudit(tuple(ReceiptCheck(*check) for check in checks))
 
 
-def _is_recorded(receipt: ForgettingReceipt, after: Any) -> ReceiptCheck:
+Check: TypeAlias = tuple[str, bool, str]
+"""The fields of a `ReceiptCheck`."""
+
+
+def _is_recorded(receipt: ForgettingReceipt, after: Any) -> Check:
     """Whether the last receipt of a model is this one, and each follows the one before."""
     chain = after.forgetting_receipts_
     is_last = bool(chain) and chain[-1].digest == receipt.digest
-    links = [*("" for _ in chain[:1]), *(earlier.digest for earlier in chain[:-1])]
-    follows = all(entry.previous == link for entry, link in zip(chain, links, strict=True))
+    links = ["", *(earlier.digest for earlier in chain)]
+    follows = all(entry.previous == link for entry, link in zip(chain, links, strict=False))
     finding = f"the last of {len(chain)} removals that the model records" if is_last else "not recorded last"
-    return ReceiptCheck("record", is_last and follows, finding)
+    return "record", is_last and follows, finding
 
 
-def _of_before(receipt: ForgettingReceipt, before: Any, after: Any) -> Iterator[ReceiptCheck]:
+def _of_before(receipt: ForgettingReceipt, before: Any, after: Any) -> Iterator[Check]:
     same = sums_hash(before.data_statistics_) == receipt.sums_before
-    yield ReceiptCheck("sums before", same, "those of the model before" if same else "not those of it")
-    fewer = before.training_table_.rows - after.training_table_.rows
-    yield ReceiptCheck(
-        "rows", fewer == receipt.rows_forgotten, f"{fewer} fewer, {receipt.rows_forgotten} in the receipt"
-    )
+    yield "sums before", same, "those of the model before" if same else "not those of it"
+    fewer, forgotten = before.training_table_.rows - after.training_table_.rows, receipt.rows_forgotten
+    yield "rows", fewer == forgotten, f"{fewer} fewer, {forgotten} in the receipt"
 
 
-def _of_refit(receipt: ForgettingReceipt, after: Any, remaining: tuple[Any, ...]) -> Iterator[ReceiptCheck]:
+def _of_refit(receipt: ForgettingReceipt, after: Any, remaining: tuple[Any, ...]) -> Iterator[Check]:
     """The sums and posterior probabilities of a model beside those of a training on the remaining rows."""
     fitted, rows = after.fitted_, known_rows(after, *remaining)
-    yield ReceiptCheck(
-        "rows left",
-        len(rows.codes) == receipt.rows_left,
-        f"{len(rows.codes)} given, {receipt.rows_left} in the receipt",
-    )
+    given, left = len(rows.codes), receipt.rows_left
+    yield "rows left", given == left, f"{given} given, {left} in the receipt"
     with computing(after.engine, after.n_jobs) as engine:
         recipe = recipe_of(after, engine)
         problem = difference_of_sums(fitted, fitted.data_statistics, rows, recipe)
-        yield ReceiptCheck(
-            "sums of the rows left", not problem, problem or "those of the model, up to rounding"
-        )
+        yield "sums of the rows left", not problem, problem or "those of the model, up to rounding"
         refit = holding(after, retrained(fitted, rows, recipe))
     ours, theirs = (np.asarray(on_numpy(model.predict_proba(rows.table))) for model in (after, refit))
     distance = float(np.abs(ours - theirs).max(initial=0.0))
-    yield ReceiptCheck(
-        "refit", distance <= SAME_PROBABILITY, f"probabilities differ by {distance:.1e} at most"
-    )
+    yield "refit", distance <= SAME_PROBABILITY, f"probabilities differ by {distance:.1e} at most"

@@ -60,8 +60,7 @@ class LabeledTable(NamedTuple):
 
     def labels(self, classes: Array) -> Array:
         """The labels; None where there is none."""
-        named = np.array([*classes.tolist(), None], dtype=object)[self.codes]
-        return classes[self.codes] if (self.codes >= 0).all() else named
+        return training_rows.labels_of(self.codes, classes)
 
 
 def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: Any = None) -> Any:
@@ -91,9 +90,8 @@ def with_held_out(self: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: A
     vars(made)[training_rows.HELD_OUT] = record
     vars(made)[training_rows.DRIFT] = drift_reference(self, given, in_training=cv is not None, cv=cv)
     if hasattr(self, "score_samples"):
-        vars(made)[training_rows.SURPRISE] = surprise_reference(
-            self, given, in_training=cv is not None, cv=cv
-        )
+        reference = surprise_reference(self, given, in_training=cv is not None, cv=cv)
+        vars(made)[training_rows.SURPRISE] = reference
     return made
 
 
@@ -103,14 +101,13 @@ def held_out_of(model: Any, use: str = "held_out_", *, density: bool = False) ->
     The training of an ensemble has made one without densities, which is used unless ``density`` is needed.
     """
     check_is_fitted(model)
-    record: training_rows.HeldOut | None = vars(model).get(
-        training_rows.HELD_OUT, vars(model).get(training_rows.OUT_OF_FOLD)
-    )
+    kept = vars(model)
+    record = kept.get(training_rows.HELD_OUT, kept.get(training_rows.OUT_OF_FOLD))
     has_all = record is not None and (record.log_density is not None or not hasattr(model, "score_samples"))
     if record is None or (density and not has_all):
         reference = training_rows.remembered_rows(model, use)
         record = cross_fitted(model, labeled_table(model, *reference, reset=True))
-    vars(model)[training_rows.HELD_OUT] = record
+    kept[training_rows.HELD_OUT] = record
     return record
 
 
@@ -267,7 +264,5 @@ def _concatenated(parts: Sequence[LabeledTable]) -> LabeledTable:
     """Codes, weights and positions of all parts; the table is that of the first, of which only the size is used."""
     if not parts:
         raise ValueError("no row can be held out: every class needs two labeled rows at least")
-    return LabeledTable(
-        parts[0].table,
-        *(np.concatenate([part[i] for part in parts]) for i in range(1, len(LabeledTable._fields))),
-    )
+    _, *arrays = zip(*parts, strict=True)
+    return LabeledTable(parts[0].table, *map(np.concatenate, arrays))

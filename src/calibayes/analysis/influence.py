@@ -208,33 +208,28 @@ class Replay:
 
     def parameters(self, statistics: ModelArrays, updates: int) -> ModelArrays:
         """The parameters of the best state of some updates; these are fewer if no step raises the objective."""
-        current, previous = self._scored(self.rule.begin(self.model, statistics)), None
-        best = current
-        for update in range(1, updates + 1):
-            following, previous = self._updated(current, update, previous)
-            if following is None:
-                break
-            current = following
+        best = self._scored(self.rule.begin(self.model, statistics))
+        for current in self._updated(best, updates):
             best = current if current.score <= best.score else best
         return best.state.parameters
 
-    def _updated(
-        self, current: Proposal, update: int, previous: float | None
-    ) -> tuple[Proposal | None, float | None]:
-        """The next state and its step; None if the step control gives up."""
-        control, rejections = self.rule.control, 0
-        posterior = np.exp(log_normalize(current.log_joint)[0])
-        weights = self.rule.weights(self._onehot, posterior) * self.weight[:, None]
-        direction = self.model.statistics(self.rows, weights, current.state.parameters)
-        step = control.step(update, previous)
-        while step is not None:
-            size = float(self.weight.sum())
-            proposal = self._scored(self.rule.advance(self.model, current.state, direction, step, size)[0])
-            if not control.guarded or proposal.objective >= current.objective:
-                return proposal, step
-            rejections += 1
-            step = control.step(update, step, rejections)
-        return None, None
+    def _updated(self, current: Proposal, updates: int) -> Iterator[Proposal]:
+        """The state after each update; fewer if the step control gives up."""
+        control, size, step = self.rule.control, float(self.weight.sum()), None
+        for update in range(1, updates + 1):
+            posterior = np.exp(log_normalize(current.log_joint)[0])
+            weights = self.rule.weights(self._onehot, posterior) * self.weight[:, None]
+            direction = self.model.statistics(self.rows, weights, current.state.parameters)
+            before, step, rejections = current, control.step(update, step), 0
+            while step is not None:
+                current = self._scored(self.rule.advance(self.model, before.state, direction, step, size)[0])
+                if not control.guarded or current.objective >= before.objective:
+                    break
+                rejections += 1
+                step = control.step(update, step, rejections)
+            if step is None:
+                return
+            yield current
 
     def _scored(self, state: State) -> Proposal:
         log_joint = self.model.log_joint(self.rows, state.parameters)
@@ -260,8 +255,7 @@ def influence_of_groups(
     _, rows = InMemory(X, y, sample_weight).rows(self, None, how)
     block = Block(rows.encoded(fitted.binding), rows.codes, rows.weight, np.zeros(len(rows.codes)))
     trained = TrainedRows(fitted, block, _test_block(self, X_test, y_test))
-    n = new_table(self, X).n
-    names, members = _groups(X, groups, n, rows.positions)
+    names, members = _groups(X, groups, new_table(self, X).n, rows.positions)
     with computing(self.engine, self.n_jobs):
         values = np.array(list(_changes(trained, members)))
     return Influence(values, trained.loss(fitted.model, fitted.learned()), names, trained.is_exact)
@@ -302,8 +296,7 @@ def _test_block(model: Any, X: Any, y: Any) -> Block:
     table = new_table(model, X)
     codes = read_target(y, unlabeled=False, classes=model.fitted_.classes, fewest_classes=1).codes
     check_consistent_length(codes, np.empty(table.n))
-    columns = model.fitted_.binding.encode(table)
-    return Block(columns, codes, np.ones(table.n), np.zeros(table.n))
+    return Block(model.fitted_.binding.encode(table), codes, np.ones(table.n), np.zeros(table.n))
 
 
 def _groups(X: Any, groups: Any, n: int, kept: Array) -> tuple[tuple[Any, ...] | None, list[Array]]:
@@ -313,8 +306,7 @@ def _groups(X: Any, groups: Any, n: int, kept: Array) -> tuple[tuple[Any, ...] |
         place[kept] = np.arange(len(kept))
         return None, [place[i : i + 1][place[i : i + 1] >= 0] for i in range(n)]
     given = group_labels(X, groups, n)
-    labels = [given[i] for i in kept.tolist()]
-    names = tuple(dict.fromkeys(labels))
-    number = {name: i for i, name in enumerate(names)}
-    codes = np.array([number[label] for label in labels])
-    return names, [np.flatnonzero(codes == i) for i in range(len(names))]
+    members: dict[Any, list[int]] = {}
+    for number, row in enumerate(kept.tolist()):
+        members.setdefault(given[row], []).append(number)
+    return tuple(members), [np.array(rows) for rows in members.values()]

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibayes.core.abilities import SumsByColumn
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Arrays, Rule
+from calibayes.core.protocols import Arrays, Rule
 from calibayes.core.verify import require, require_instance, require_names
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.checked_rows import Rows, TrainingRows
@@ -89,13 +89,12 @@ def refitted(assembly: Assembly, sums: KeptSums, rows: TrainingRows) -> Assembly
     types = (np.result_type(*pair) if {t.kind for t in pair} <= set("fiu") else pair[0] for pair in pairs)
     binding = replace(assembly.binding, types=tuple(types))
     summary = KeptSummary(newest.head, np.zeros(0), None, sums, binding.types)
-    fitted = {
-        name: binding.encoders[name].fit(summary, binding.chosen[name]) for name in counted_families(binding)
-    }
-    binding = replace(binding, encoders={**binding.encoders, **fitted})
-    return assembly._replace(
-        binding=binding, model=assembly.model.bind(*layouts_of(binding, assembly.classes))
-    )
+    encoders = dict(binding.encoders)
+    for name in counted_families(binding):
+        encoders[name] = encoders[name].fit(summary, binding.chosen[name])
+    binding = replace(binding, encoders=encoders)
+    model = assembly.model.bind(*layouts_of(binding, assembly.classes))
+    return assembly._replace(binding=binding, model=model)
 
 
 def recounted(old: Fitted, assembly: Assembly) -> Fitted:
@@ -104,21 +103,17 @@ def recounted(old: Fitted, assembly: Assembly) -> Fitted:
     if kept is None or not kept.columns:
         return old
     binding, table = assembly.binding, values_table(kept, assembly.binding.names)
-    statistics = {
-        name: _statistics(assembly.model.families[name], binding, name, table, kept)
-        for name in counted_families(binding)
-    }
-    return replace(old, data_statistics={**old.data_statistics, **statistics}, state=None, statistics=None)
+    statistics = dict(old.data_statistics)
+    for name in counted_families(binding):
+        statistics[name] = _statistics(assembly.model.families[name], binding, name, table, kept)
+    return replace(old, data_statistics=statistics, state=None, statistics=None)
 
 
 def _statistics(family: Any, binding: ColumnBinding, name: str, table: Table, sums: KeptSums) -> Arrays:
     """Statistics of the rows that were counted."""
     entries = binding.encoders[name].encode(table)
-    columns: list[tuple[Array, Array]] = []
-    for place, j in enumerate(binding.chosen[name]):
-        weights = sums.columns[str(j)].weights[:, :-1]
-        columns.append((entries[: len(weights), place], weights))
-    return family.statistics_by_column(columns)
+    weights = [sums.columns[str(j)].weights[:, :-1] for j in binding.chosen[name]]
+    return family.statistics_by_column([(entries[: len(w), j], w) for j, w in enumerate(weights)])
 
 
 def with_kept_sums(

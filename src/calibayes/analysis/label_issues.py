@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis.explanation import Explanation, OrderSampling, explanation_of
+from calibayes.analysis.explanation import Explanation, OrderSampling, explanation_of, sources_of
 from calibayes.analysis.held_out import FOLDS, LabeledTable, cross_fitted, labeled_table
 from calibayes.analysis.leave_one_out import leave_one_out
 from calibayes.analysis.marginals import NEEDS_ALL_COLUMNS
@@ -90,8 +90,7 @@ def label_issues(
             f"label_issues needs a label for each row, but {len(missing)} have none, the first is row {missing[0]}: "
             "leave them out"
         )
-    record = judged_record(model, given)
-    return _frame(model, given, np.asarray(y), record, reasons)
+    return _frame(model, given, np.asarray(y), judged_record(model, given), reasons)
 
 
 def _fitted(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -167,22 +166,16 @@ def _frame(model: Any, given: LabeledTable, y: Array, record: HeldOut, reasons: 
     order = found.order
     first = order if reasons is None else order[:reasons]
     reason = np.full(len(order), "", dtype=object)
-    reason[: len(first)] = _reasons(
-        model, given, record.rows[first], found.suggested[first], record.codes[first]
-    )
-    frame = pd.DataFrame(
-        {
-            "row": record.rows[order],
-            "label": classes[record.codes[order]],
-            "suggested": classes[found.suggested[order]],
-            "probability": found.probability[order],
-            "score": found.score[order],
-            "issue": found.issue[order],
-            "gain": found.gain[order],
-            "reason": pd.Series(reason, dtype=object, copy=False),
-        },
-        copy=False,
-    )
+    rows, suggested, codes = (array[first] for array in (record.rows, found.suggested, record.codes))
+    reason[: len(first)] = _reasons(model, given, rows, suggested, codes)
+    columns = {
+        "row": record.rows[order],
+        "label": classes[record.codes[order]],
+        "suggested": classes[found.suggested[order]],
+        **{name: getattr(found, name)[order] for name in ("probability", "score", "issue", "gain")},
+        "reason": pd.Series(reason, dtype=object, copy=False),
+    }
+    frame = pd.DataFrame(columns, copy=False)
     is_judged = np.zeros(len(y), dtype=bool)
     is_judged[record.rows] = True
     return frame if is_judged.all() else _with_rest(frame, y, np.flatnonzero(~is_judged))
@@ -218,8 +211,7 @@ def _explained(model: Any, table: Table, suggested: Array, codes: Array) -> Expl
         except NEEDS_ALL_COLUMNS:
             return None
         explained = explanation_of(marginals, numpy_classes(model), suggested, codes, OrderSampling())
-    sources = getattr(getattr(model, "conversion_", None), "sources", None)
-    return explained.by_source(sources) if sources else explained
+    return explained.by_source(sources_of(model))
 
 
 def _columns_named(explained: Explanation) -> list[str]:

@@ -99,12 +99,8 @@ def leave_one_out(model: Any, given: LabeledTable) -> HeldOut | None:
 def _rows(reader: GenerativeEstimator, given: LabeledTable, classes: Array) -> Rows | None:
     """The rows as `fit` reads them; None if it leaves out some, lacks a class, or learns from all rows how to read columns."""
     table = convert(reader, read_table(reader, given.table, reset=True))
-    conversion = reader.conversion_
-    if (
-        conversion.sources
-        or conversion.identifiers
-        or not np.bincount(given.codes, minlength=len(classes)).all()
-    ):
+    conversion, counts = reader.conversion_, np.bincount(given.codes, minlength=len(classes))
+    if conversion.sources or conversion.identifiers or not counts.all():
         return None
     weight = given.weight
     if reader.class_weight is not None:
@@ -130,8 +126,7 @@ def _is_additive(reader: GenerativeEstimator, recipe: Recipe) -> bool:
 def _log_joint(recipe: Recipe, rows: Rows, classes: Array) -> Array | None:
     """log p(x, class) of each row under the model of all others, (n, k), NaN for a row that cannot be left out."""
     assembly = assemble(recipe, rows, classes)
-    families = assembly.model.families
-    has_ability = all(isinstance(family, LeavesOneOut) for family in families.values())
+    has_ability = all(isinstance(family, LeavesOneOut) for family in assembly.model.families.values())
     if not has_ability or any(encoder.data_dependence for encoder in assembly.binding.encoders.values()):
         return None
     columns, k = _row_by_row(rows.encoded(assembly.binding)), len(classes)
@@ -140,10 +135,8 @@ def _log_joint(recipe: Recipe, rows: Rows, classes: Array) -> Array | None:
     model, sums = accurate_sums(assembly.model, source, recipe.engine, k)
     if sums.hidden:
         return None
-    prepared = model.prepare(sums.statistics)
-    trained = TrainedModel(
-        assembly._replace(model=prepared), sums.statistics, prepared.parameters(sums.statistics)
-    )
+    prepared, statistics = model.prepare(sums.statistics), sums.statistics
+    trained = TrainedModel(assembly._replace(model=prepared), statistics, prepared.parameters(statistics))
     remaining = _without_single_levels(trained, source)
     if remaining is None:
         parts = [np.full((source.n, k), np.nan)]
@@ -235,9 +228,8 @@ def _refitted_joint(trained: TrainedModel, model: Product, block: Block) -> Arra
     k = len(trained.assembly.classes)
     of_row = model.structure_statistics(block, block.onehot(k) * block.weight[:, None])
     left = subtract(trained.statistics, of_row)
-    smaller, statistics, columns = with_remaining_levels(
-        trained.assembly._replace(model=model), left, block.columns
-    )
+    assembly = trained.assembly._replace(model=model)
+    smaller, statistics, columns = with_remaining_levels(assembly, left, block.columns)
     try:
         prepared = smaller.prepare(statistics)
         parameters = prepared.parameters(statistics)
@@ -254,6 +246,11 @@ def _record(recipe: Recipe, given: LabeledTable, joint: Array) -> HeldOut | None
     if not found.all():
         given, joint = given.only(found), joint[found]
     log_posterior, log_density = log_normalize(joint)
-    if recipe.options.temperature != 1.0:
-        log_posterior = tempered(log_posterior, float(recipe.options.temperature))
+    log_posterior = posterior_by_options(recipe, log_posterior)
     return HeldOut(log_posterior, given.codes, given.weight, given.rows, HOW, log_density)
+
+
+def posterior_by_options(recipe: Recipe, log_posterior: Array) -> Array:
+    """log p(class | x) at the temperature of the training options, (n, k)."""
+    temperature = float(recipe.options.temperature)
+    return log_posterior if temperature == 1.0 else tempered(log_posterior, temperature)

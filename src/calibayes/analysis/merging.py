@@ -14,11 +14,11 @@ from calibayes.core.named_arrays import add, map_leaves, subtract
 from calibayes.core.protocols import Engine, ModelArrays
 from calibayes.encoders.encoder import ImputesTraining
 from calibayes.families.joint_model import PRIOR
-from calibayes.learn import data_sums
+from calibayes.learn import DataSums, data_sums
 from calibayes.model.checked_rows import Rows
 from calibayes.model.estimator import holding, require_sums
 from calibayes.model.fitted import ROUNDING, Fitted
-from calibayes.model.recipe import Assembly, TrainingOptions, layouts_of, recoded, training_options
+from calibayes.model.recipe import Assembly, layouts_of, recoded, training_options
 
 WITHOUT_EFFECT = (
     *("random_state", "engine", "n_jobs", "verbose", "max_iter", "stop", "costs"),
@@ -43,14 +43,12 @@ def merge(left: Fitted, right: Fitted) -> Fitted:
     binding, moved_left, moved_right = left.binding.unite(right.binding)
     layouts, names = layouts_of(binding, left.classes)
     model = left.model.bind(layouts, names).sharing_centers(right.model)
-    total: ModelArrays = add(
-        *(
-            recoded(fitted.model.families, fitted.model.moved(fitted.data_statistics, model), moved, layouts)
-            for fitted, moved in ((left, moved_left), (right, moved_right))
-        )
+    parts = (
+        recoded(fitted.model.families, fitted.model.moved(fitted.data_statistics, model), moved, layouts)
+        for fitted, moved in ((left, moved_left), (right, moved_right))
     )
     merged = replace(left, binding=binding, model=model, n_iter=left.n_iter + right.n_iter)
-    return merged.with_extra("receipts", ()).closed_form(total)
+    return merged.with_extra("receipts", ()).closed_form(add(*parts))
 
 
 def merge_models(self: Any, other: Any) -> Any:
@@ -76,14 +74,19 @@ def forget(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
     Raises ValueError if the rows cannot have been part of it, or if the model is no sum over rows.
     """
     require_additive(fitted)
-    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
-    removed = data_sums(fitted.model, source, engine, len(fitted.classes))
+    removed = sums_of_rows(fitted, rows, engine)
     if removed.hidden:
         raise ValueError(
             "rows with something hidden (components of a mixture, missing values under a full covariance) "
             "have no additive statistics and cannot be removed"
         )
     return fitted.closed_form(difference(fitted, removed.statistics))
+
+
+def sums_of_rows(fitted: Fitted, rows: Rows, engine: Engine) -> DataSums:
+    """The sums over rows under the encoders of a fitted model."""
+    source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
+    return data_sums(fitted.model, source, engine, len(fitted.classes))
 
 
 def require_additive(fitted: Fitted) -> None:
@@ -119,19 +122,12 @@ def require_retrainable(fitted: Fitted, training: Any, missing_cells: int) -> No
 def difference(fitted: Fitted, removed: ModelArrays) -> ModelArrays:
     """Data statistics without some rows. Raises ValueError if a count becomes negative."""
     before = fitted.data_statistics
-    left: ModelArrays = map_leaves(
-        lambda now, before: np.where(
-            np.abs(now) <= ROUNDING * np.abs(before), 0.0, now
-        ),  # of the subtraction
-        subtract(before, removed),
-        before,
-    )
-    statistics = fitted.model.statistics_of(left)
-    counts = [left[PRIOR]["count"]] + [
-        family.cells(statistics[name])
-        for name, family in fitted.model.families.items()
-        if isinstance(family, CountStatistics)
-    ]
+    # what the subtraction leaves of equal numbers is rounding
+    exact = lambda now, before: np.where(np.abs(now) <= ROUNDING * np.abs(before), 0.0, now)
+    left: ModelArrays = map_leaves(exact, subtract(before, removed), before)
+    statistics, families = fitted.model.statistics_of(left), fitted.model.families.items()
+    counted = [(name, family) for name, family in families if isinstance(family, CountStatistics)]
+    counts = [left[PRIOR]["count"], *(family.cells(statistics[name]) for name, family in counted)]
     if any((count < 0).any() for count in counts):
         raise ValueError(
             "there are more rows to forget than were learned: these cannot all have been part of the training"
@@ -149,8 +145,7 @@ def require_same_parameters(left: Mapping[str, Any], right: Mapping[str, Any]) -
 
 def _with_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Constructor parameters and, beside them, the training options."""
-    options = TrainingOptions() if parameters["training"] is None else parameters["training"]
-    return {**parameters, **options.get_params(deep=False)}
+    return {**parameters, **training_options(parameters["training"]).get_params(deep=False)}
 
 
 def _equal(left: Any, right: Any) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis import prior_shift_tests
+from calibayes.analysis import prior_shift_tests as tests
 from calibayes.analysis.held_out import GIVEN_ROWS, held_out_of, labeled_table, predicted, refitted
 from calibayes.core import verify
 from calibayes.core.notices import PlainText, counted, shortened, warn
@@ -30,6 +30,10 @@ PSEUDO_ROWS = 10.0
 """Rows of the Dirichlet prior with the training frequencies."""
 LEAST_EVIDENCE = 3.0
 """Likelihood-ratio statistic for each degree of freedom below which the training frequencies are kept."""
+
+
+NOTED = (training_rows.ADAPTED, training_rows.INTERVAL, training_rows.REPORT)
+"""Attributes of an adapted model."""
 
 
 class ClassConditionalShiftWarning(UserWarning):
@@ -101,11 +105,7 @@ class PriorShift:
                 "p(x | class) moved: the frequencies above are not to be trusted, and adapting to them does not mend the "
                 "model. Train on labeled rows like the new ones"
             )
-        said = (
-            "the class frequencies moved"
-            if self.has_shift
-            else "no evidence that the class frequencies moved"
-        )
+        said = f"{'' if self.has_shift else 'no evidence that '}the class frequencies moved"
         if self.is_of_classes_alone is None:
             return f"{said}; whether p(x | class) moved was not tested"
         return f"{said}, and no evidence that p(x | class) did"
@@ -117,26 +117,23 @@ class PriorShift:
             verify.require_probabilities(name, getattr(self, name), (k,))
         interval = verify.require_array("interval", self.interval, (k, 2))
         verify.require(bool((interval[:, 0] <= interval[:, 1]).all()), "an interval ends before it begins")
-        verify.require(
-            bool(((interval >= 0) & (interval <= 1)).all()), "an interval is not one of probabilities"
-        )
+        is_probability = (interval >= 0) & (interval <= 1)
+        verify.require(bool(is_probability.all()), "an interval is not one of probabilities")
         verify.require_number("rows", self.rows, 1)
         for p_value in (self.no_shift_p_value, self.classes_alone_p_value):
             verify.require(p_value is None or 0 <= p_value <= 1, f"a p-value is {p_value}")
 
     def __str__(self) -> str:
         lines = [("class", "training", "new rows", "95 % interval", "adapted to")]
-        for label, *numbers in zip(
-            self.classes.tolist(), self.training, self.estimate, *self.interval.T, self.adapted, strict=True
-        ):
+        columns = self.training, self.estimate, *self.interval.T, self.adapted
+        for label, *numbers in zip(self.classes.tolist(), *columns, strict=True):
             training, estimate, low, high, adapted = (f"{number:.3f}" for number in numbers)
             lines.append((str(label), training, estimate, f"{low} to {high}", adapted))
-        alone = self.classes_alone_p_value
-        tests = f"p-value of no shift of the classes: {self.no_shift_p_value:.2g}\n" + (
-            "" if alone is None else f"p-value of a shift of the classes alone: {alone:.2g}\n"
-        )
-        head = f"class frequencies of {counted(self.rows, 'new row')}"
-        return PlainText(f"{head}\n{shortened(lines)}\n{tests}{self.conclusion}")
+        text = [f"class frequencies of {counted(self.rows, 'new row')}", shortened(lines)]
+        text.append(f"p-value of no shift of the classes: {self.no_shift_p_value:.2g}")
+        if self.classes_alone_p_value is not None:
+            text.append(f"p-value of a shift of the classes alone: {self.classes_alone_p_value:.2g}")
+        return PlainText("\n".join([*text, self.conclusion]))
 
 
 def adapt_priors(self: Any, X_new: Any, *, bootstrap: int = 200, random_state: Any = None) -> Any:
@@ -175,21 +172,15 @@ def adapt_priors(self: Any, X_new: Any, *, bootstrap: int = 200, random_state: A
     chosen, log_posterior = _of_new_rows(self, X_new, rng)
     report = _report(self, sample, log_posterior, draws, rng)
     alone = _classes_alone(self, X_new, chosen, draws, rng)
-    report = PriorShift(**{**vars(report), "classes_alone_p_value": alone})
+    report = replace(report, classes_alone_p_value=alone)
     adapted = self.with_priors(report.adapted)
-    vars(adapted).update(
-        {
-            training_rows.ADAPTED: report.adapted,
-            training_rows.INTERVAL: report.interval,
-            training_rows.REPORT: report,
-        }
-    )
+    vars(adapted).update(zip(NOTED, (report.adapted, report.interval, report), strict=True))
     if report.is_of_classes_alone is False:
         warn(f"{report.conclusion} (p-value {alone:.2g})", ClassConditionalShiftWarning)
     return adapted
 
 
-def labeled_sample(record: training_rows.HeldOut, classes: Array) -> prior_shift_tests.LabeledSample:
+def labeled_sample(record: training_rows.HeldOut, classes: Array) -> tests.LabeledSample:
     """The held-out rows with their calibration. Raises ValueError if a class has none."""
     lacking = np.setdiff1d(np.arange(len(classes)), record.codes)
     if len(lacking):
@@ -197,7 +188,7 @@ def labeled_sample(record: training_rows.HeldOut, classes: Array) -> prior_shift
             f"class {classes.tolist()[lacking[0]]!r} has no held-out row, so that its new frequency cannot be estimated: give rows "
             "of every class by model.with_held_out(X, y)"
         )
-    return prior_shift_tests.LabeledSample.of(record)
+    return tests.LabeledSample.of(record)
 
 
 def _of_new_rows(model: Any, X_new: Any, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -209,29 +200,16 @@ def _of_new_rows(model: Any, X_new: Any, rng: np.random.Generator) -> tuple[Arra
 
 
 def _report(
-    model: Any,
-    sample: prior_shift_tests.LabeledSample,
-    log_posterior: Array,
-    draws: int,
-    rng: np.random.Generator,
+    model: Any, sample: tests.LabeledSample, log_posterior: Array, draws: int, rng: np.random.Generator
 ) -> PriorShift:
     """The report without the test of p(x | class)."""
-    training, ratios = sample.frequencies, sample.ratios(log_posterior)
-    estimate = prior_shift_tests.estimated_frequencies(ratios, training)
-    p_value = prior_shift_tests.no_shift_p_value(sample, log_posterior, estimate)
-    smoothed = prior_shift_tests.estimated_frequencies(
-        ratios, training, PSEUDO_ROWS * (1 + len(ratios) / sample.rows)
-    )
-    found = prior_shift_tests.bootstrap_frequencies(sample, log_posterior, estimate, draws, rng)
-    return PriorShift(
-        numpy_classes(model),
-        training,
-        estimate,
-        shrunk(smoothed, training, p_value),
-        interval_of(found, len(log_posterior)),
-        len(log_posterior),
-        p_value,
-    )
+    training, ratios, n = sample.frequencies, sample.ratios(log_posterior), len(log_posterior)
+    estimate = tests.estimated_frequencies(ratios, training)
+    p_value = tests.no_shift_p_value(sample, log_posterior, estimate)
+    smoothed = tests.estimated_frequencies(ratios, training, PSEUDO_ROWS * (1 + n / sample.rows))
+    found = tests.bootstrap_frequencies(sample, log_posterior, estimate, draws, rng)
+    adapted, interval = shrunk(smoothed, training, p_value), interval_of(found, n)
+    return PriorShift(numpy_classes(model), training, estimate, adapted, interval, n, p_value)
 
 
 def interval_of(found: Array, rows: int) -> Array:
@@ -258,9 +236,7 @@ def shrunk(estimate: Array, training: Array, p_value: float) -> Array:
     return np.exp(log_normalize(log_frequency[None])[0][0])
 
 
-def _classes_alone(
-    model: Any, X_new: Any, chosen: Array, draws: int, rng: np.random.Generator
-) -> float | None:
+def _classes_alone(model: Any, X_new: Any, rows: Array, draws: int, rng: np.random.Generator) -> float | None:
     """p-value of p(x | class) being unchanged; None if no model has held-out rows of its own.
 
     Held-out rows of folds belong to models that differ from the one that predicts the new rows, which alone would make the
@@ -271,14 +247,14 @@ def _classes_alone(
     if same is None:
         return None
     other, record = same
-    log_posterior = np.asarray(on_numpy(other.predict_log_proba(X_new)))[chosen]
-    sample = prior_shift_tests.LabeledSample.of(record)
-    estimate = prior_shift_tests.estimated_frequencies(sample.ratios(log_posterior), sample.frequencies)
-    compared = _comparisons(sample, log_posterior, estimate)
+    log_posterior = np.asarray(on_numpy(other.predict_log_proba(X_new)))[rows]
+    sample = tests.LabeledSample.of(record)
+    estimate = tests.estimated_frequencies(sample.ratios(log_posterior), sample.frequencies)
+    compared = _compared(sample, log_posterior, estimate)
     if record.log_density is not None:
-        density = np.asarray(on_numpy(other.score_samples(X_new)))[chosen]
-        compared.append(prior_shift_tests.Comparison(record.log_density, density))
-    return prior_shift_tests.classes_alone_p_value(sample, compared, len(chosen), estimate, draws, rng)
+        density = np.asarray(on_numpy(other.score_samples(X_new)))[rows]
+        compared.append(tests.Comparison(record.log_density, density))
+    return tests.classes_alone_p_value(sample, compared, len(rows), estimate, draws, rng)
 
 
 def _model_with_rows(model: Any, rng: np.random.Generator) -> tuple[Any, training_rows.HeldOut] | None:
@@ -287,47 +263,34 @@ def _model_with_rows(model: Any, rng: np.random.Generator) -> tuple[Any, trainin
         record = vars(model)[training_rows.HELD_OUT]
         return (model, record) if record.how == GIVEN_ROWS else None
     given = labeled_table(model, *vars(model)[training_rows.TRAINING], reset=True)
-    mask = hold_out(given.codes, min(0.5, training_rows.HELD_OUT_ROWS / given.table.n), rng) & (
-        given.codes >= 0
-    )
+    share = min(0.5, training_rows.HELD_OUT_ROWS / given.table.n)
+    mask = hold_out(given.codes, share, rng) & (given.codes >= 0)
     if len(np.unique(given.codes[mask])) < len(numpy_classes(model)):
         return None
     other = refitted(model, given.only(~mask))
     return other, predicted(other, given.only(mask))
 
 
-def _comparisons(
-    sample: prior_shift_tests.LabeledSample, log_posterior: Array, estimate: Array
-) -> list[prior_shift_tests.Comparison]:
+def _compared(sample: tests.LabeledSample, log_posterior: Array, estimate: Array) -> list[tests.Comparison]:
     """What is compared: the posterior of each class at the estimated frequencies, and the largest of them."""
     ratio = np.log(np.maximum(estimate, np.finfo(float).tiny)) - np.log(sample.frequencies)
     held_out, new = (
         log_normalize(sample.calibration.log_posterior(rows) + ratio)[0]
         for rows in (sample.log_posterior, log_posterior)
     )
-    of_classes = [prior_shift_tests.Comparison(*pair) for pair in zip(held_out.T, new.T, strict=True)]
-    return [*of_classes, prior_shift_tests.Comparison(held_out.max(axis=1), new.max(axis=1))]
+    of_classes = [tests.Comparison(*pair) for pair in zip(held_out.T, new.T, strict=True)]
+    return [*of_classes, tests.Comparison(held_out.max(axis=1), new.max(axis=1))]
 
 
 def verify_adapted(model: Any) -> None:
     """Raises ValueError unless the attributes that `adapt_priors` sets, if there are any, agree."""
-    present = [
-        name
-        for name in (training_rows.ADAPTED, training_rows.INTERVAL, training_rows.REPORT)
-        if name in vars(model)
-    ]
-    verify.require(
-        len(present) in (0, 3),
-        f"of {training_rows.ADAPTED}, {training_rows.INTERVAL} and {training_rows.REPORT} there is only {', '.join(present)}",
-    )
-    if present:
-        report = vars(model)[training_rows.REPORT]
-        verify.require(isinstance(report, PriorShift), f"{training_rows.REPORT} must be a PriorShift")
-        verify.require_length(f"the classes of {training_rows.REPORT}", report.classes, len(model.classes_))
-        for name, value in (
-            (training_rows.ADAPTED, report.adapted),
-            (training_rows.INTERVAL, report.interval),
-        ):
-            verify.require(
-                np.array_equal(vars(model)[name], value), f"{name} is not that of {training_rows.REPORT}"
-            )
+    found = {name: vars(model)[name] for name in NOTED if name in vars(model)}
+    adapted, interval, report = NOTED
+    problem = f"of {adapted}, {interval} and {report} there is only {', '.join(found)}"
+    verify.require(len(found) in (0, 3), problem)
+    if found:
+        shift = found[report]
+        verify.require(isinstance(shift, PriorShift), f"{report} must be a PriorShift")
+        verify.require_length(f"the classes of {report}", shift.classes, len(model.classes_))
+        for name, value in ((adapted, shift.adapted), (interval, shift.interval)):
+            verify.require(np.array_equal(found[name], value), f"{name} is not that of {report}")

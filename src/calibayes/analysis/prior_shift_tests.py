@@ -29,22 +29,19 @@ FACTOR_RIDGE, BIAS_RIDGE = 1.0, 1e-3
 class BiasedTemperature:
     """log p(class | x) becomes ``factor * log p(class | x) + bias``, normalized."""
 
-    factor: float
-    bias: Array
+    coefficients: Array
+    """Factor and constants, (1 + k,)."""
 
     def log_posterior(self, log_posterior: Array) -> Array:
         """Calibrated log posteriors, (n, k)."""
-        return log_normalize(self.factor * floored(log_posterior) + self.bias)[0]
-
-    @property
-    def coefficients(self) -> Array:
-        """Factor and constants, (1 + k,)."""
-        return np.concatenate([[self.factor], self.bias])
+        factor, bias = self.coefficients[0], self.coefficients[1:]
+        return log_normalize(factor * floored(log_posterior) + bias)[0]
 
     def moved(self, change: Array) -> BiasedTemperature:
         """With other coefficients; the factor stays at zero or above."""
         coefficients = self.coefficients + change
-        return BiasedTemperature(float(np.clip(coefficients[0], 0.0, MOST_FACTOR)), coefficients[1:])
+        coefficients[0] = np.clip(coefficients[0], 0.0, MOST_FACTOR)
+        return BiasedTemperature(coefficients)
 
 
 def floored(log_posterior: Array) -> Array:
@@ -58,14 +55,13 @@ def fitted_calibration(log_posterior: Array, codes: Array, weight: Array) -> Bia
     bounds = [(0.0, MOST_FACTOR), *[(None, None)] * k]
 
     def objective(coefficients: Array) -> tuple[float, Array]:
-        calibration = BiasedTemperature(coefficients[0], coefficients[1:])
-        loss, gradients = _losses(calibration, log_posterior, codes)
+        loss, gradients = _losses(BiasedTemperature(coefficients), log_posterior, codes)
         away = coefficients - _unchanged(k)
         penalty = _ridge(k) * away
         return float(weight @ loss + penalty @ away / 2), weight @ gradients + penalty
 
     found = minimize(objective, _unchanged(k), jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-10)
-    return BiasedTemperature(float(found.x[0]), found.x[1:])
+    return BiasedTemperature(found.x)
 
 
 def resampled_changes(
@@ -99,8 +95,7 @@ def _hessian(calibration: BiasedTemperature, log_posterior: Array, weight: Array
     """Second derivatives of the penalized log loss, (1 + k, 1 + k)."""
     posterior, values = np.exp(calibration.log_posterior(log_posterior)), floored(log_posterior)
     centered = values - np.sum(posterior * values, axis=1, keepdims=True)
-    k = posterior.shape[1]
-    hessian = np.diag(_ridge(k))
+    hessian = np.diag(_ridge(posterior.shape[1]))
     hessian[0, 0] += weight @ np.sum(posterior * centered**2, axis=1)
     hessian[0, 1:] = hessian[1:, 0] = weight @ (posterior * centered)
     hessian[1:, 1:] += np.diag(weight @ posterior) - (posterior * weight[:, None]).T @ posterior
@@ -243,9 +238,8 @@ def bootstrap_frequencies(
     found, n = np.empty((draws, len(estimate))), len(log_posterior)
     for draw, redrawn in enumerate(sample.redrawn(draws, rng)):
         rows = rng.integers(0, n, n)
-        found[draw] = estimated_frequencies(
-            redrawn.ratios(log_posterior[rows]), redrawn.frequencies, 0.0, COARSE, estimate
-        )
+        ratios = redrawn.ratios(log_posterior[rows])
+        found[draw] = estimated_frequencies(ratios, redrawn.frequencies, 0.0, COARSE, estimate)
     return found
 
 

@@ -7,6 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -190,9 +191,8 @@ class PrivacyAccount:
         numbers = (*self.sensitivities, *self.scales)
         require(all(0 < number < math.inf for number in numbers), "sensitivities and scales must be positive")
         require(self.spent <= self.rho * (1 + 1e-9), "the sums spend more than rho")
-        require(
-            delta_of(self.rho, self.epsilon) <= self.delta * (1 + 1e-6), "rho is more than epsilon, delta"
-        )
+        least_delta = delta_of(self.rho, self.epsilon)
+        require(least_delta <= self.delta * (1 + 1e-6), "rho is more than epsilon, delta")
 
     def __str__(self) -> str:
         spent = f"epsilon {self.epsilon:g}, delta {self.delta:g} (zCDP with rho {self.rho:.3g})"
@@ -263,9 +263,8 @@ def discrete_laplace(scale: int, source: random.Random) -> int:
 def _happens_exp(numerator: int, denominator: int, source: random.Random) -> bool:
     """True with probability exp(-numerator / denominator)."""
     whole, rest = divmod(numerator, denominator)
-    return all(_happens_exp_of_fraction(1, 1, source) for _ in range(whole)) and _happens_exp_of_fraction(
-        rest, denominator, source
-    )
+    fractions = chain(repeat((1, 1), whole), [(rest, denominator)])
+    return all(_happens_exp_of_fraction(*fraction, source) for fraction in fractions)
 
 
 def _happens_exp_of_fraction(numerator: int, denominator: int, source: random.Random) -> bool:

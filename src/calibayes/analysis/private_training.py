@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
@@ -25,14 +25,9 @@ from calibayes.encoders.numbers import Flags, Numbers
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.event_counts import is_sparse
-from calibayes.model.checked_rows import (
-    Rows,
-    read_classes,
-    read_table,
-    read_target,
-    require_labels,
-    set_training_table,
-)
+from calibayes.model import checked_rows
+from calibayes.model.binding import ColumnBinding
+from calibayes.model.checked_rows import Rows
 from calibayes.model.fitted import Fitted, begin
 from calibayes.model.parameters import unfitted_copy
 from calibayes.model.recipe import Assembly, Recipe, assemble
@@ -138,8 +133,8 @@ def valid_statistics(
             counts = [np.maximum(released[f"{name}/count/{j}"].astype(np.float64), 0.0) for j in columns]
             count = np.concatenate(counts, axis=1)
             is_flags = not isinstance(family, Categorical)  # zeros and ones of each column alternate
-            parts = {"zeros": count[:, 0::2], "ones": count[:, 1::2]} if is_flags else {"count": count}
-            statistics[name] = parts
+            flags = {"zeros": count[:, 0::2], "ones": count[:, 1::2]}
+            statistics[name] = flags if is_flags else {"count": count}
     return statistics
 
 
@@ -189,13 +184,6 @@ SUPPORTED = (
 )
 
 
-class GivenRows(NamedTuple):
-    """The training rows: their columns as they were read, and class codes."""
-
-    table: Table
-    codes: Array
-
-
 def fit_privately(model: Any, recipe: Recipe, given: TableInput) -> dict[str, Any]:
     """The fitted attributes of a private model."""
     privacy: Privacy = recipe.options.privacy
@@ -210,18 +198,18 @@ def fit_privately(model: Any, recipe: Recipe, given: TableInput) -> dict[str, An
         warn(
             "Privacy(seed=...) is for tests: who knows the seed can subtract the noise, so there is no promise of privacy"
         )
-    classes = read_classes(privacy.classes)
-    require_labels(model, given.y)
+    classes = checked_rows.read_classes(privacy.classes)
+    checked_rows.require_labels(model, given.y)
     read = given.in_memory()
-    table = read_table(unfitted_copy(model), read.X, reset=True)
-    rows = GivenRows(table, read_target(read.y, unlabeled=False, classes=classes, fewest_classes=1).codes)
-    check_consistent_length(rows.codes, np.empty(table.n))
-    public = _public_rows(privacy, rows.table.source_names, classes)
+    table = checked_rows.read_table(unfitted_copy(model), read.X, reset=True)
+    target = checked_rows.read_target(read.y, unlabeled=False, classes=classes, fewest_classes=1)
+    check_consistent_length(target.codes, np.empty(table.n))
+    public = _public_rows(privacy, table.source_names, classes)
     private = replace(recipe, options=replace(recipe.options, privacy=None))
     assembly = assemble(private, public, classes)
-    fitted = _released(assembly, recipe, privacy, rows)
+    fitted = _released(assembly, recipe, privacy, table, target.codes)
     holder = unfitted_copy(model)
-    set_training_table(holder, public.table)
+    checked_rows.set_training_table(holder, public.table)
     total = round(float(fitted.data_statistics[PRIOR]["count"].sum()))
     holder.training_table_ = replace(holder.training_table_, rows=total, labeled=total)
     return {**vars(holder), "fitted_": fitted}
@@ -231,24 +219,20 @@ def _public_rows(privacy: Privacy, names: tuple[str, ...], classes: Array) -> Ro
     """A table of the given bounds and levels: numbers between the bounds, and every level, in every class."""
     given = [privacy.values_of(j, name) for j, name in enumerate(names)]
     n = max([POINTS, *(len(values) for kind, values in given if kind == "levels")])
-    columns = [
-        np.linspace(values[0], values[1], n) if kind == "bounds" else np.resize(values, n)
-        for kind, values in given
-    ]
+    columns = [np.linspace(v[0], v[1], n) if kind == "bounds" else np.resize(v, n) for kind, v in given]
     content = tuple(np.tile(column, len(classes)) for column in columns)
-    if len({column.dtype for column in content}) == 1 and content[0].dtype != object:
-        table = Table(names, np.stack(content, axis=1), tuple(column.dtype for column in content))
-    else:
-        table = Table(names, content, tuple(column.dtype for column in content))
+    types = tuple(column.dtype for column in content)
+    is_matrix = len(set(types)) == 1 and types[0] != object
+    table = Table(names, np.stack(content, axis=1) if is_matrix else content, types)
     codes = np.repeat(np.arange(len(classes)), n)
     converted = ColumnConversion(names, table.types()).apply(table)
     return Rows(converted, codes, np.ones(len(codes)), np.arange(len(codes)))
 
 
-def _released(assembly: Assembly, recipe: Recipe, privacy: Privacy, rows: GivenRows) -> Fitted:
+def _released(assembly: Assembly, recipe: Recipe, privacy: Privacy, table: Table, codes: Array) -> Fitted:
     """The closed form of the noised sums, with the account of what they have cost."""
     bounds: dict[str, Array] = {}
-    sums = list(_sums(assembly, privacy, rows, bounds))
+    sums = list(_sums(assembly, privacy, table, codes, bounds))
     rho = rho_of(float(privacy.epsilon), float(privacy.delta))
     variances = noise_variances(sums, rho)
     source = random.SystemRandom() if privacy.seed is None else random.Random(privacy.seed)
@@ -270,34 +254,31 @@ def _released(assembly: Assembly, recipe: Recipe, privacy: Privacy, rows: GivenR
 
 
 def _sums(
-    assembly: Assembly, privacy: Privacy, rows: GivenRows, bounds: dict[str, Array]
+    assembly: Assembly, privacy: Privacy, table: Table, codes: Array, bounds: dict[str, Array]
 ) -> Iterator[RowSum]:
     """All sums over the rows that the families need; notes the bounds of Gaussian columns, (2, d)."""
     k, binding = len(assembly.classes), assembly.binding
-    yield prior_sum(rows.codes, k)
+    yield prior_sum(codes, k)
     for name, encoder in binding.encoders.items():
         family, chosen = assembly.model.families[name], binding.chosen[name]
-        given = _given_values(
-            privacy, binding.names, chosen, "levels" if type(encoder) is Levels else "bounds"
-        )
+        given = _given_values(privacy, binding, name, "levels" if type(encoder) is Levels else "bounds")
         if type(family) is Gaussian and type(family.shape) is Diagonal and type(encoder) is Numbers:
             low, high = np.array(given).T
             bounds[name] = np.stack([low, high])
-            numbers = np.clip(numeric_matrix(rows.table, chosen).astype(np.float64), low, high)
+            numbers = np.clip(numeric_matrix(table, chosen).astype(np.float64), low, high)
             units = (2 * numbers - low - high) / (high - low)
             may_miss = np.array([privacy.may_miss(j, binding.names[j]) for j in chosen])
             _refuse_missing(units, may_miss, binding.columns(name))
-            yield from moment_sums(name, units, rows.codes, may_miss, k)
+            yield from moment_sums(name, units, codes, may_miss, k)
         elif type(family) is Categorical and (
             type(encoder) is UniformBins or (type(encoder) is Levels and not encoder.pooling.is_active)
         ):  # bins and levels that are given, not found in the rows
-            sizes = encoder.layout()["levels"]
-            yield from level_sums(name, encoder.encode(rows.table), rows.codes, sizes, k)
+            yield from level_sums(name, encoder.encode(table), codes, encoder.layout()["levels"], k)
         elif type(family) is Bernoulli and isinstance(encoder, Flags):
-            columns = encoder.encode(rows.table)
+            columns = encoder.encode(table)
             flags = columns.toarray() if is_sparse(columns) else columns
             levels = np.where(np.isnan(flags), -1, flags).astype(np.int64)
-            yield from level_sums(name, levels, rows.codes, (2,) * levels.shape[1], k)
+            yield from level_sums(name, levels, codes, (2,) * levels.shape[1], k)
         else:
             raise ValueError(
                 f"privacy is for {SUPPORTED}; {', '.join(binding.columns(name))} are modeled by {type(family).__name__} "
@@ -305,12 +286,11 @@ def _sums(
             )
 
 
-def _given_values(
-    privacy: Privacy, names: tuple[str, ...], chosen: tuple[int, ...], expected: str
-) -> list[Array]:
-    """Bounds or levels of columns. Raises ValueError if the other kind was given."""
-    given = [privacy.values_of(j, names[j]) for j in chosen]
-    wrong = [names[j] for j, (kind, _) in zip(chosen, given, strict=True) if kind != expected]
+def _given_values(privacy: Privacy, binding: ColumnBinding, family: str, expected: str) -> list[Array]:
+    """Bounds or levels of the columns of a family. Raises ValueError if the other kind was given."""
+    names = binding.columns(family)
+    given = [privacy.values_of(j, name) for j, name in zip(binding.chosen[family], names, strict=True)]
+    wrong = [name for name, (kind, _) in zip(names, given, strict=True) if kind != expected]
     if wrong:
         raise ValueError(
             f"column {wrong[0]!r} is modeled by its {expected}: give Privacy({expected}={{{wrong[0]!r}: ...}})"

@@ -20,9 +20,10 @@ from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.attributes import numpy_classes
-from calibayes.model.decision import checked_costs, least_cost, most_probable, tempered
+from calibayes.model.decision import checked_costs, least_cost, most_probable
 from calibayes.model.estimator import GenerativeEstimator
 from calibayes.model.parameters import number
+from calibayes.model.predict import tempered_posterior
 
 UNLIKELY = 0.01
 """Probability of the answers to a question that are not considered when a decision is called settled."""
@@ -105,10 +106,8 @@ class Questions:
             lines.append((str(i), f"{self.loss[i]:.4f}", best or "", gain, settled))
         if not self.left_out:
             return shortened(lines)
-        columns, reasons = (
-            counted(len(self.left_out), "column"),
-            [f"{n} ({why})" for n, why in self.left_out.items()],
-        )
+        columns = counted(len(self.left_out), "column")
+        reasons = [f"{name} ({why})" for name, why in self.left_out.items()]
         return f"{shortened(lines)}\n{columns} cannot be asked for: {listed(reasons)}"
 
 
@@ -168,8 +167,7 @@ def costs_of(model: Any, costs: Array | None) -> Array | None:
 
 def posterior_of(cells: FittedCells, log_joint: Array) -> Array:
     """log p(class | x) at the temperature of the model, from log p(x, class), (n, k)."""
-    log_posterior = log_normalize(log_joint)[0]
-    return log_posterior if cells.temperature == 1.0 else tempered(log_posterior, cells.temperature)
+    return tempered_posterior(cells.fitted, log_normalize(log_joint)[0])
 
 
 def gains(cells: FittedCells, log_joint: Array, loss: DecisionLoss) -> Array:
@@ -233,9 +231,8 @@ class OddsRange:
 
 def against(log_posterior: Array, decided: Array) -> Array:
     """log odds of each class against the decided one, (..., k)."""
-    reference = np.take_along_axis(
-        log_posterior, np.broadcast_to(decided, log_posterior.shape[:-1])[..., None], axis=-1
-    )
+    codes = np.broadcast_to(decided, log_posterior.shape[:-1])
+    reference = np.take_along_axis(log_posterior, codes[..., None], axis=-1)
     with np.errstate(invalid="ignore"):
         return np.where(np.isneginf(log_posterior), -np.inf, log_posterior - reference)
 
@@ -324,10 +321,8 @@ class Questionnaire:
         else:
             self.stopped_because = ""
             # Equal net gains, such as 0 where no single answer changes the decision: by mutual information.
-            order = np.lexsort(
-                (-np.where(open_columns, gain, -np.inf), -np.where(open_columns, net, -np.inf))
-            )
-            return self.columns[int(order[0])]
+            keys = [-np.where(open_columns, values, -np.inf) for values in (gain, net)]
+            return self.columns[int(np.lexsort(keys)[0])]
         return None
 
     def answer(self, column: Any, value: Any) -> None:
@@ -343,8 +338,7 @@ class Questionnaire:
 
     def questions(self) -> Questions:
         """The gain of each question with what is known now."""
-        found: Questions = self.model.questions(self.answers, costs=self.costs, unlikely=self.unlikely)
-        return found
+        return self.model.questions(self.answers, costs=self.costs, unlikely=self.unlikely)
 
     def predict_proba(self) -> Array:
         """p(class | known cells), (k,)."""
@@ -371,8 +365,8 @@ class Questionnaire:
             return None
         if isinstance(given, Mapping):
             named = {self._name(column): cost for column, cost in given.items()}
-            return np.array([_ask_cost(named.get(name, 0.0)) for name in self.columns])
-        return np.full(len(self.columns), _ask_cost(given))
+            return np.array([number("ask_costs", named.get(name, 0.0), 0.0, 1e300) for name in self.columns])
+        return np.full(len(self.columns), number("ask_costs", given, 0.0, 1e300))
 
     def _name(self, column: Any) -> str:
         """The name of a column that is given by name or position."""
@@ -382,7 +376,3 @@ class Questionnaire:
         if is_position and 0 <= column < len(self.columns):
             return self.columns[int(column)]
         raise ValueError(f"there is no column {column!r}; the columns are {', '.join(self.columns)}")
-
-
-def _ask_cost(given: Any) -> float:
-    return number("ask_costs", given, 0.0, 1e300)

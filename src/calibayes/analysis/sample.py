@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,9 +26,7 @@ from calibayes.tables.read import typed_objects, zone_of
 from calibayes.tables.table import Table, is_missing, missing_mask, missing_objects
 
 
-def sample(
-    fitted: Fitted, n: int, y: Any, given: Mapping[Any, Any], rng: np.random.Generator
-) -> tuple[Any, Array]:
+def sample(fitted: Fitted, n: int, y: Any, given: Mapping[Any, Any], rng: Generator) -> tuple[Any, Array]:
     """Random rows, as a table of the training kind, and their classes, (n,)."""
     parameters = fitted.learned()
     known, given = known_table(fitted, given, n), _with_derived(fitted, given)
@@ -39,19 +38,19 @@ def sample(
         if not isinstance(family, Sampling):
             raise ValueError(f"family {name!r} ({type(family).__name__}) cannot be sampled")
         sampled[name] = family.sample(parameters[name], codes, rng, encoded.get(name))
-    return _as_trained(fitted, known, _decoded(fitted, known, sampled, rng)), fitted.classes[codes]
+    return _as_trained(fitted, known, _decode(fitted, known, sampled, rng)), fitted.classes[codes]
 
 
 def fill(fitted: Fitted, table: Table, engine: Engine) -> Any:
     """The rows with missing values imputed, as a table of the training kind."""
     parameters = fitted.learned()
     posterior = np.exp(log_normalize(log_joint(fitted, table, engine))[0])
-    filled = {
-        name: family.fill(_open_encoder(fitted, name).encode(table), parameters[name], posterior)
-        for name, family in fitted.model.families.items()
-        if isinstance(family, Filling)
-    }
-    return _as_trained(fitted, table, _decoded(fitted, table, filled, None))
+    filled = {}
+    for name, family in fitted.model.families.items():
+        if isinstance(family, Filling):
+            encoded = open_encoder(fitted, name).encode(table)
+            filled[name] = family.fill(encoded, parameters[name], posterior)
+    return _as_trained(fitted, table, _decode(fitted, table, filled, None))
 
 
 def known_table(fitted: Fitted, given: Mapping[Any, Any], n: int) -> Table:
@@ -82,12 +81,9 @@ def _unreadable(name: str, value: Any) -> str:
 
 def _with_derived(fitted: Fitted, given: Mapping[Any, Any]) -> dict[Any, Any]:
     """The given cells by name, and those of the columns that are derived from them."""
-    conversion = fitted.binding.conversion
-    by_name = {
-        name if isinstance(name, str) else conversion.names[name]: value for name, value in given.items()
-    }
-    derived = {name: None for name, source in conversion.sources.items() if source in by_name}
-    return by_name | derived
+    names, sources = fitted.binding.conversion.names, fitted.binding.conversion.sources
+    by_name = {name if isinstance(name, str) else names[name]: value for name, value in given.items()}
+    return by_name | {name: None for name, source in sources.items() if source in by_name}
 
 
 def _constant_column(name: str, kind: np.dtype[Any], value: Any, n: int) -> Array:
@@ -118,7 +114,7 @@ def _encoded_given(fitted: Fitted, known: Table, given: Mapping[Any, Any]) -> di
         if columns & set(given):
             if not isinstance(family, AllowsMissing) and len(columns & set(given)) < len(chosen):
                 raise ValueError(f"the columns of {type(family).__name__} can only be given all together")
-            encoder = _open_encoder(fitted, name)
+            encoder = open_encoder(fitted, name)
             encoded[name] = encoder.encode(known)
             _refuse_unknown_levels(encoder, encoded[name], known, chosen)
     return encoded
@@ -141,15 +137,13 @@ def _refuse_unknown_levels(encoder: Encoder, encoded: Array, known: Table, chose
             )
 
 
-def _open_encoder(fitted: Fitted, family: str) -> Encoder:
+def open_encoder(fitted: Fitted, family: str) -> Encoder:
     """The encoder of a family's columns under which a missing value is unknown, not a value of its own."""
     encoder = fitted.binding.encoders[family]
     return encoder.with_missing_unknown() if isinstance(encoder, MissingAsLevel) else encoder
 
 
-def _random_classes(
-    fitted: Fitted, encoded: Mapping[str, Array], y: Any, n: int, rng: np.random.Generator
-) -> Array:
+def _random_classes(fitted: Fitted, encoded: Mapping[str, Array], y: Any, n: int, rng: Generator) -> Array:
     """Codes drawn from p(class | given cells), or those of the labels y."""
     if y is not None:
         classes = fitted.classes.tolist()
@@ -166,20 +160,17 @@ def _random_classes(
     return np.sort(rng.choice(len(fitted.classes), size=n, p=posterior / posterior.sum()))
 
 
-def _decoded(
-    fitted: Fitted, table: Table, encoded: Mapping[str, Array], rng: np.random.Generator | None
-) -> list[Array]:
+def _decode(fitted: Fitted, table: Table, encoded: Mapping[str, Array], rng: Generator | None) -> list[Array]:
     """The table's columns with missing cells taken from decoded ones."""
     columns = [table.column(j) for j in range(len(table.names))]
     for name, array in encoded.items():
         decoded = fitted.binding.encoders[name].decode(array, rng)
         for j, column in zip(fitted.binding.chosen[name], decoded, strict=True):
             absent = missing_mask(columns[j])
-            if not absent.any():
-                continue
             is_rounded = fitted.binding.types[j].kind in "iu" and column.dtype.kind == "f"
             values = np.rint(column) if is_rounded else column
-            columns[j] = np.where(absent, values, columns[j]) if not absent.all() else values
+            if absent.any():
+                columns[j] = values if absent.all() else np.where(absent, values, columns[j])
     return columns
 
 
@@ -217,7 +208,7 @@ def sample_model(
         The kind of table that the model was fitted to. Columns that no family models are missing.
     y : (n_samples,) array
     """
-    fitted, n = _learned(self), whole_number("n_samples", n_samples, 1)
+    fitted, n = learned(self), whole_number("n_samples", n_samples, 1)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     return sample(fitted, n, y, given or {}, rng)
 
@@ -229,12 +220,12 @@ def fill_rows(self: Any, X: Any) -> Any:
     probable bin. Returns a table of the kind that the model was fitted to; a data frame has the index and the
     column types of ``X``.
     """
-    fitted, table = _learned(self), new_table(self, X)
+    fitted, table = learned(self), new_table(self, X)
     with open_rows(X).engine(self) as engine:
         return like_frame(fill(fitted, table, engine), X)
 
 
-def _learned(model: Any) -> Fitted:
+def learned(model: Any) -> Fitted:
     """The fitted model of an estimator, with parameters."""
     check_is_fitted(model, "fitted_")
     model.fitted_.learned()

@@ -89,15 +89,11 @@ def surprise(self: Any, X: Any) -> Surprise:
     """
     refuse_without_density(self)
     table = new_table(self, X)
-    reference = reference_of(self)
+    reference: SurpriseReference = kept_reference(self, SURPRISE, "surprise", surprise_reference)
     log_density = densities(self, table)
-    scores = cell_scores(self, table, log_density)
-    return Surprise(
-        reference.p_values(log_density, known_cells(table)),
-        reference.column_p_values(scores),
-        table.source_names,
-        len(reference.weight),
-    )
+    by_row = reference.p_values(log_density, known_cells(table))
+    by_cell = reference.column_p_values(cell_scores(self, table, log_density))
+    return Surprise(by_row, by_cell, table.source_names, len(reference.weight))
 
 
 def refuse_without_density(model: Any) -> None:
@@ -106,9 +102,3 @@ def refuse_without_density(model: Any) -> None:
         raise TypeError(
             f"{type(model).__name__} has no density p(x), which surprise needs: use a generative model, such as NaiveBayes"
         )
-
-
-def reference_of(model: Any) -> SurpriseReference:
-    """What new rows are compared with; made from the training rows at first use."""
-    reference: SurpriseReference = kept_reference(model, SURPRISE, "surprise", surprise_reference)
-    return reference

@@ -87,9 +87,8 @@ def _rank_test(counts: SampleCounts) -> float:
     old, new, both = counts.old.sum(axis=0)[:-1], counts.new[:-1], counts.both[:-1]
     total, n = both.sum(), new.sum()
     ranks = middle_ranks(both)
-    variance = (
-        (both * (ranks - (total + 1) / 2) ** 2).sum() / max(total - 1, 1) * n * old.sum() / max(total, 1)
-    )
+    spread = (both * (ranks - (total + 1) / 2) ** 2).sum() / max(total - 1, 1)
+    variance = spread * n * old.sum() / max(total, 1)
     if not variance > 0:
         return 1.0
     return float(2 * stats.norm.sf(abs((new * ranks).sum() - n * (total + 1) / 2) / np.sqrt(variance)))
@@ -114,11 +113,8 @@ def mixture_fit(counts: SampleCounts, frequencies: Array) -> float:
     small = merged(counts)
     if len(small.new) < 2 or not small.new.sum():
         return 1.0
-    squares, freedom, p = (
-        _squared_norms(*_differences(small, frequencies)),
-        _freedom(small),
-        len(small.new) - 1,
-    )
+    squares = _squared_norms(*_differences(small, frequencies))
+    freedom, p = _freedom(small), len(small.new) - 1
     square = float(stats.f.sf(squares.min() * (freedom - p + 1) / (freedom * p), p, freedom - p + 1))
     return min(1.0, 2 * min(square, _mixture_rank_test(counts, frequencies))) if counts.is_ordered else square
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from calibayes.analysis.sample import known_table
+from calibayes.analysis.sample import known_table, learned, open_encoder
 from calibayes.core.protocols import Array, Layout
-from calibayes.encoders import Leaves, MissingAsLevel, PrincipalComponents
+from calibayes.encoders import Leaves, PrincipalComponents
 from calibayes.encoders.encoder import Derived
 from calibayes.families.joint_model import PRIOR
 from calibayes.model.checked_rows import new_table
@@ -145,19 +144,11 @@ class FittedCells:
         """Whether each cell is known, (n, d) booleans."""
         return np.stack([~self.table.missing_mask(j) for j in range(len(self.names))], axis=1)
 
-    @property
-    def temperature(self) -> float:
-        """Divides log posteriors."""
-        return self.fitted.temperature
-
     @cached_property
     def _encoded(self) -> Mapping[str, Array]:
         """The encoded columns of each family; a missing value is unknown, not a value of its own."""
         binding = self.fitted.binding
-        opened = {
-            name: encoder.with_missing_unknown() if isinstance(encoder, MissingAsLevel) else encoder
-            for name, encoder in binding.encoders.items()
-        }
+        opened = {name: open_encoder(self.fitted, name) for name in binding.encoders}
         return replace(binding, encoders=opened).encode(self.table)
 
     @cached_property
@@ -250,10 +241,6 @@ class _FamilyRows:
     place: int
     encoded: Array
 
-    @property
-    def _layout(self) -> Layout:
-        return cast(Any, self.fitted.model.families[self.name]).layout
-
     def by_value(self, log_missing: Array) -> Iterator[tuple[Array, Array]]:
         """Positions of rows, and log densities by value and class, width included, (m, v, k)."""
         cells = self._values(log_missing)
@@ -268,17 +255,17 @@ class _FamilyRows:
     def _values(self, log_missing: Array) -> CellValues:
         """The values of the cell, by what the family reads."""
         everything = self._density(np.arange(len(self.encoded)))
-        reads, layout = self.fitted.model.families[self.name].reads, self._layout
-        if reads == "flags":
+        family: Any = self.fitted.model.families[self.name]
+        layout = family.layout
+        if family.reads == "flags":
             return CellValues(np.array([[0.0, 1.0]]), np.zeros((1, 2)))
-        if reads == "counts":
+        if family.reads == "counts":
             return count_values(everything, log_missing)
         if layout.gridded:
             return grid_values(layout, self.place)
         if layout.levels:
-            return CellValues(
-                np.arange(layout.levels[self.place])[None], _log_volume(layout, self.place)[None]
-            )
+            levels = np.arange(layout.levels[self.place])
+            return CellValues(levels[None], _log_volume(layout, self.place)[None])
         return number_values(layout, self.place, everything)
 
     def _density(self, rows: Array) -> Density:
@@ -296,7 +283,5 @@ class _FamilyRows:
 
 def cells_of(self: Any, X: Any) -> FittedCells:
     """The unknown cells of the rows of a table, or of one row that is a mapping column -> value."""
-    check_is_fitted(self, "fitted_")
-    self.fitted_.learned()
-    is_row = isinstance(X, Mapping)
-    return FittedCells(self.fitted_, known_table(self.fitted_, X, 1) if is_row else new_table(self, X))
+    fitted = learned(self)
+    return FittedCells(fitted, known_table(fitted, X, 1) if isinstance(X, Mapping) else new_table(self, X))

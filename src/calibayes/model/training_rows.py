@@ -51,6 +51,12 @@ OF_ROWS = (*PROCESS_ONLY, HELD_OUT, DRIFT, SURPRISE)
 """Attributes of an estimator that refer to training rows, or were computed from them."""
 
 
+def labels_of(codes: Array, classes: Array) -> Array:
+    """The labels of class codes, (n,); None for -1, a row without a label."""
+    named = classes if (codes >= 0).all() else np.array([*classes.tolist(), None], dtype=object)
+    return named[codes]
+
+
 def forget_rows(model: Estimator) -> Estimator:
     """The model, without its reference to training rows and what was computed from them: it is another model now."""
     for name in OF_ROWS:

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from threading import Lock
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -87,10 +86,6 @@ class _File:
             self._file.seek(place)
             return self._file.write(view) or 0
 
-    def close(self) -> None:
-        """Close the file, which deletes it."""
-        self._file.close()
-
 
 @dataclass(frozen=True, eq=False)
 class OnDisk:
@@ -128,9 +123,8 @@ class OnDisk:
 
     def _chosen(self, rows: Array) -> Array:
         """Rows at any positions (or where booleans are true), read in runs of close ones, in ascending order."""
-        places = (
-            np.flatnonzero(rows) if rows.dtype == np.bool_ else np.where(rows < 0, rows + len(self), rows)
-        )
+        is_mask = rows.dtype == np.bool_
+        places = np.flatnonzero(rows) if is_mask else np.where(rows < 0, rows + len(self), rows)
         if len(places) and not (places.min() >= 0 and places.max() < len(self)):
             raise IndexError(f"rows from {places.min()} to {places.max()} of an array of {len(self)} rows")
         result = np.empty((len(places), *self.shape[1:]), dtype=self.dtype)
@@ -160,7 +154,7 @@ KeptArray: TypeAlias = Array | OnDisk
 
 
 class KeptArrays:
-    """Arrays of encoded rows, kept until `close`.
+    """Arrays of encoded rows, kept as long as they are used.
 
     The first ones are in memory, up to a budget of bytes; the others are regions of one temporary file, which is not
     mapped into memory and is gone when the process ends, in whatever way.
@@ -174,10 +168,9 @@ class KeptArrays:
 
     Examples
     --------
-    >>> with KeptArrays(budget=0) as kept:
-    ...     array = kept.allocate((3, 2), np.uint8)
-    ...     array[1:3] = np.array([[1, 2], [3, 4]])
-    ...     array[1:].tolist(), array[np.array([2, 1])].tolist()
+    >>> array = KeptArrays(budget=0).allocate((3, 2), np.uint8)
+    >>> array[1:3] = np.array([[1, 2], [3, 4]])
+    >>> array[1:].tolist(), array[np.array([2, 1])].tolist()
     ([[1, 2], [3, 4]], [[3, 4], [1, 2]])
     """
 
@@ -196,17 +189,3 @@ class KeptArrays:
         if self._file is None:
             self._file = _File(self._folder)
         return OnDisk(self._file, self._file.reserve(size), tuple(shape), kind)
-
-    def close(self) -> None:
-        """Delete the temporary file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

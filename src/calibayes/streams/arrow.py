@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
 import narwhals.stable.v2 as nw
@@ -99,29 +99,33 @@ class ArrowRows(NamedTuple):
     """Reads them as a table of Arrow."""
 
 
-class ArrowSource(Protocol):
-    """Tables of Arrow in the order of the rows."""
-
-    @property
-    def rows(self) -> int | None:
-        """Number of rows; None if only reading tells."""
-
-    @property
-    def repetition(self) -> Repetition | None:
-        """Checks that rows are the same each time; None for a source whose rows are stored."""
-
-    def tables(self, columns: Sequence[str]) -> Iterable[ArrowRows]:
-        """The named columns of the rows, at least one column; the same tables in every call."""
-
-
 @dataclass(frozen=True)
 class Readable:
-    """A schema, a data frame without rows of the kind to give back, and a source."""
+    """Tables of Arrow in the order of the rows.
+
+    Attributes
+    ----------
+    schema : schema of Arrow
+    frame : data frame
+        Without rows, of the kind to give back.
+    tables : function
+        The named columns of the rows, at least one column; the same tables in every call.
+    where : str
+        What is read, for messages.
+    rows : int, optional
+        Number of rows; None if only reading tells.
+    """
 
     schema: Any
     frame: Any
-    source: Any
+    tables: Callable[[Sequence[str]], Iterator[ArrowRows]]
     where: str
+    rows: int | None = None
+
+    @cached_property
+    def repetition(self) -> Repetition | None:
+        """Checks that rows are the same each time; None for stored rows, whose number is known."""
+        return Repetition(self.where) if self.rows is None else None
 
 
 @dataclass(frozen=True)
@@ -164,8 +168,7 @@ class ArrowStream:
 
     @property
     def rows(self) -> int | None:
-        rows: int | None = self.given.source.rows
-        return rows
+        return self.given.rows
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Callable[[], Chunk]]:
         features = self.names if columns is None else tuple(columns)
@@ -181,7 +184,7 @@ class ArrowStream:
         witness, total = self._witness, 0
         further = [] if witness is None or witness in features else [witness]
         needed = [*features, *self._roles, *further] or list(self.names[:1])
-        for rows in self.given.source.tables(needed):
+        for rows in self.given.tables(needed):
             total += rows.number
             self._check_length(total, is_all=False)
             yield partial(self._load, empty, rows, witness)
@@ -194,22 +197,18 @@ class ArrowStream:
             columns = tuple(stored_column(read.column(name), name) for name in empty.names)
             types, coded = tuple(column.dtype for column in columns), coded_columns(columns)
             table = replace(empty, content=columns, original_types=types, distinct_cache=coded)
-            labels, weight = (
-                stored_column(read.column(role), role)
-                if isinstance(role, str)
-                else None
-                if role is None
-                else role[rows.first : rows.first + read.num_rows]
-                for role in (self.target, self.weight)
-            )
-            chunk = Chunk(table, labels, cast(Any, weight), rows.first)
-        repetition = self.given.source.repetition
-        if repetition is None:
+            labels, weight = (self._role(role, read, rows.first) for role in (self.target, self.weight))
+            chunk = Chunk(table, labels, weight, rows.first)
+        if self.given.repetition is None:
             return chunk
-        checked: Chunk = repetition.check(
-            chunk, None if witness is None else stored_column(read.column(witness), witness)
-        )
-        return checked
+        column = None if witness is None else stored_column(read.column(witness), witness)
+        return self.given.repetition.check(chunk, column)
+
+    def _role(self, role: str | Array | None, read: Any, first: int) -> Any:
+        """The labels or weights of a chunk: a column of it, or those that were given for all rows."""
+        if isinstance(role, str):
+            return stored_column(read.column(role), role)
+        return None if role is None else role[first : first + read.num_rows]
 
     @property
     def _roles(self) -> list[str]:
@@ -220,7 +219,7 @@ class ArrowStream:
     def _witness(self) -> str | None:
         """The column by which another order of the rows is noticed, if labels or weights are not columns."""
         are_arrays = not self._roles and (self.target is not None or self.weight is not None)
-        return self.names[0] if are_arrays and self.given.source.repetition is not None else None
+        return self.names[0] if are_arrays and self.given.repetition is not None else None
 
     def _origin(self, names: Sequence[str]) -> Origin:
         return origin_of(nw.from_native(self.given.frame, eager_only=True).select(list(names)))
@@ -275,38 +274,15 @@ The columns may come in any order, perhaps among further ones.
 """
 
 
-@dataclass(frozen=True)
-class SequentialSource:
-    """`ArrowSource` of batches that can be read again from the beginning.
-
-    Parameters
-    ----------
-    read : `ReadBatches`
-    size : int
-        Number of rows of a chunk.
-    where : str
-        What is read, for messages.
-    """
-
-    read: ReadBatches
-    size: int
-    where: str
-
-    rows: ClassVar[None] = None
-
-    @cached_property
-    def repetition(self) -> Repetition:
-        """Checks that rows are the same each time."""
-        return Repetition(self.where)
-
-    def tables(self, columns: Sequence[str]) -> Iterator[ArrowRows]:
-        first = 0
-        with closing(_resumed(partial(self.read, columns, self.size))) as batches:
-            for table in tables_of(batches, self.size):
-                yield ArrowRows(first, table.num_rows, self.where, table.select(list(columns)).slice)
-                first += table.num_rows
-        if first == 0:
-            raise ValueError(f"{self.where} has no rows")
+def sequential_rows(read: ReadBatches, size: int, where: str, columns: Sequence[str]) -> Iterator[ArrowRows]:
+    """The named columns of batches that can be read again from the beginning, in tables of ``size`` rows."""
+    first = 0
+    with closing(_resumed(partial(read, columns, size))) as batches:
+        for table in tables_of(batches, size):
+            yield ArrowRows(first, table.num_rows, where, table.select(list(columns)).slice)
+            first += table.num_rows
+    if first == 0:
+        raise ValueError(f"{where} has no rows")
 
 
 def _resumed(read: Callable[[], Iterator[Any]]) -> Generator[Any]:
@@ -328,8 +304,8 @@ def _resumed(read: Callable[[], Iterator[Any]]) -> Generator[Any]:
 
 def sequential(schema: Any, read: ReadBatches, where: str, frame: Any = None) -> Readable:
     """What is read from beginning to end; ``frame`` is an empty data frame if it is of another library than pyarrow."""
-    source = SequentialSource(read, chunk_rows(len(schema.names)), where)
-    return Readable(schema, schema.empty_table() if frame is None else frame, source, where)
+    tables = partial(sequential_rows, read, chunk_rows(len(schema.names)), where)
+    return Readable(schema, schema.empty_table() if frame is None else frame, tables, where)
 
 
 def read_duckdb(relation: Any) -> Readable:
@@ -337,9 +313,8 @@ def read_duckdb(relation: Any) -> Readable:
     where = "the DuckDB relation"
 
     def reader(of: Any, size: int) -> Any:
-        return (getattr(of, "to_arrow_reader", None) or of.fetch_arrow_reader)(
-            size
-        )  # the latter is its old name
+        make = getattr(of, "to_arrow_reader", None) or of.fetch_arrow_reader  # the latter is its old name
+        return make(size)
 
     def read(columns: Sequence[str], size: int) -> Iterator[Any]:
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)

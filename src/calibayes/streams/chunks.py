@@ -96,15 +96,10 @@ def concatenated(tables: Sequence[Table]) -> Table:
     if not isinstance(first.content, tuple):
         content = np.concatenate([table.content for table in tables])
         return replace(first, content=content, distinct_cache={}, missing_cache={})
-    columns = [_concatenated_column(tables, j) for j in range(len(first.names))]
+    columns = tuple(_concatenated_column(tables, j) for j in range(len(first.names)))
     originals = {j: np.concatenate([table.originals[j] for table in tables]) for j in first.originals}
-    return replace(
-        first,
-        content=tuple(columns),
-        distinct_cache=coded_columns(columns),
-        missing_cache={},
-        originals=originals,
-    )
+    coded = coded_columns(columns)
+    return replace(first, content=columns, originals=originals, distinct_cache=coded, missing_cache={})
 
 
 def _concatenated_column(tables: Sequence[Table], j: int) -> Array | CodedColumn:
@@ -174,9 +169,8 @@ def as_types(table: Table, types: Sequence[np.dtype[Any]]) -> Table:
     coded = {j: entry for j, entry in table.distinct_cache.items() if columns[j].dtype == OBJECT}
     are_numbers = bool(columns) and all(kind.kind in "fiu" for kind in types)
     content: Any = np.stack(columns, axis=1) if are_numbers else tuple(columns)
-    return replace(
-        table, content=content, original_types=tuple(types), distinct_cache=coded, missing_cache={}
-    )
+    typed = replace(table, content=content, original_types=tuple(types))
+    return replace(typed, distinct_cache=coded, missing_cache={})
 
 
 def _converted(column: Array | CodedColumn, kind: np.dtype[Any]) -> Array | CodedColumn:
@@ -200,19 +194,16 @@ class StreamColumns(NamedTuple):
 
 def with_unread(table: Table, stream: StreamColumns, read: Sequence[int], n: int) -> Table:
     """The columns of a table of n rows at their positions in the stream; those that were not read are all zero."""
-    names, types = stream.names, stream.types
-    place = {j: number for number, j in enumerate(read)}
-    columns = [
-        table.stored_column(place[j]) if j in place else np.broadcast_to(np.zeros((), dtype=types[j]), n)
-        for j in range(len(names))
-    ]
-    own_types = table.types()
+    types = list(stream.types)
+    columns: list[Any] = [np.broadcast_to(np.zeros((), dtype=kind), n) for kind in types]
+    for number, (j, kind) in enumerate(zip(read, table.types(), strict=True)):
+        columns[j], types[j] = table.stored_column(number), kind
     return replace(
         table,
-        names=names,
+        names=stream.names,
         origin=stream.origin,
         content=tuple(columns),
-        original_types=tuple(own_types[place[j]] if j in place else types[j] for j in range(len(names))),
+        original_types=tuple(types),
         distinct_cache={read[number]: entry for number, entry in table.distinct_cache.items()},
         missing_cache={},
         zones={read[number]: zone for number, zone in table.zones.items()},
@@ -254,6 +245,9 @@ def _next(iterator: Iterator[Callable[[], Any]]) -> Any:
 # -- Rows that cannot be read: a second attempt, then an error that names the place --------------------------
 
 Result = TypeVar("Result")
+READ_ERRORS = (OSError, MemoryError)
+"""Errors that keep their type (a damaged file may state a size beyond the memory); those of pyarrow for invalid files and
+those of decompressing become ValueError."""
 
 
 @contextmanager
@@ -261,13 +255,9 @@ def place_named(place: str) -> Iterator[None]:
     """Inside, errors of reading are raised again with the place, such as "row group 3 of a.parquet"."""
     try:
         yield
-    except OSError as error:
-        raise OSError(f"{place} cannot be read: {_sentence(error)}") from error
-    except MemoryError as error:  # also for a size in a file that is damaged
-        raise MemoryError(f"{place} cannot be read: {_sentence(error)}") from error
-    # those of pyarrow for invalid files, and those of decompressing
-    except (ValueError, NotImplementedError, LookupError, *DAMAGED) as error:
-        raise ValueError(f"{place} cannot be read: {_sentence(error)}") from error
+    except (*READ_ERRORS, ValueError, NotImplementedError, LookupError, *DAMAGED) as error:
+        kind = next((known for known in READ_ERRORS if isinstance(error, known)), ValueError)
+        raise kind(f"{place} cannot be read: {_sentence(error)}") from error
 
 
 def read_twice(read: Callable[[], Result], place: str) -> Result:

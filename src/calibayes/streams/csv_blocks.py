@@ -111,26 +111,22 @@ class CsvBlocks:
     def _parsed(self, block: bytes) -> Any:
         pa_csv, pa = module_of_pyarrow("csv"), pyarrow()
         coded, numbers = pa.dictionary(pa.int32(), pa.string()), pa.float64()
-        as_numbers = {
-            name
-            for name, cells in self.cells.items()
-            if cells.holds == NUMBER and self.form.has_decimal(name)
-        }
-        as_numbers -= {*self.as_text, *self.passed_on}  # the text of those that are passed on is needed, too
-        types = {name: numbers if name in as_numbers else coded for name in self.cells}
-        further = {name: pa.string() for name in self.passed_on if name not in types}
+        form, as_text = self.form, {*self.as_text, *self.passed_on}  # text that is passed on is needed, too
+        types = {}
+        for name, cells in self.cells.items():
+            is_number = cells.holds == NUMBER and form.has_decimal(name) and name not in as_text
+            types[name] = numbers if is_number else coded
+        types |= {name: pa.string() for name in self.passed_on if name not in types}
         return pa_csv.read_csv(
             pa.BufferReader(block),
-            read_options=pa_csv.ReadOptions(
-                block_size=len(block) + 1, use_threads=False, column_names=self.form.names
-            ),
-            parse_options=pa_csv.ParseOptions(delimiter=self.form.separator, newlines_in_values=True),
-            convert_options=pa_csv.ConvertOptions(
-                column_types={**types, **further},
-                include_columns=[*types, *further],
-                null_values=self.form.null_numbers,
+            pa_csv.ReadOptions(block_size=len(block) + 1, use_threads=False, column_names=form.names),
+            pa_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True),
+            pa_csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                null_values=form.null_numbers,
                 strings_can_be_null=False,
-                decimal_point=self.form.decimal,
+                decimal_point=form.decimal,
             ),
         )
 
@@ -203,13 +199,10 @@ class CsvFile:
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Batches of the named columns."""
-        forms = self.form.forms
-        cells = {
-            name: CellFormat(name, NUMBER, (forms[name],), self.form.missing, OTHER_LATER)
-            if name in forms
-            else CellFormat(name, TEXT, (), self.form.missing)
-            for name in columns
-        }
+        forms, missing = self.form.forms, self.form.missing
+        cells = {name: CellFormat(name, TEXT, (), missing) for name in columns}
+        for name in set(forms).intersection(columns):
+            cells[name] = CellFormat(name, NUMBER, (forms[name],), missing, OTHER_LATER)
         blocks, rows = CsvBlocks(self.form, cells, as_text=self.as_text), 0
         with opened_text(self.path, self.filesystem) as file:
             file.read(self.form.start)
@@ -234,9 +227,9 @@ class CsvFile:
             for batch in as_text.batches(list(known)):
                 for name, column in zip(known, batch.columns, strict=True):
                     known[name].update(dict.fromkeys(column.drop_null().unique().to_pylist()))
+        missing, decimal_comma = self.form.missing, self.form.decimal_comma
         for name, cells in known.items():
-            decimal_comma = self.form.decimal_comma
-            found = csv_file.found_numbers(list(cells), self.form.missing, decimal_comma=decimal_comma)
+            found = csv_file.found_numbers(list(cells), missing, decimal_comma=decimal_comma)
             if found is not None:
                 forms[name] = found.form
         return as_text
@@ -273,16 +266,13 @@ def opened_csv_files(files: Sequence[tuple[str, Any]]) -> list[CsvFile]:
     for form in forms[1:]:
         if form.names != forms[0].names:
             raise ValueError(f"{form.where} has other columns than {forms[0].where}: their headers differ")
-    shown = {
-        name: next((form for form in forms if name not in form.unknown), forms[0]) for name in forms[0].names
-    }
+    names = forms[0].names
+    shown = {name: next((form for form in forms if name not in form.unknown), forms[0]) for name in names}
     numbers = {name: form.forms[name] for name, form in shown.items() if name in form.forms}
     unknown = frozenset(name for name, form in shown.items() if name in form.unknown)
     first = CsvFile(*files[0], replace(forms[0], forms=numbers, unknown=unknown)).with_all_kinds()
-    return [
-        CsvFile(path, filesystem, replace(form, forms=first.form.forms), first.as_text)
-        for (path, filesystem), form in zip(files, forms, strict=True)
-    ]
+    written = [replace(form, forms=first.form.forms) for form in forms]
+    return [CsvFile(*file, form, first.as_text) for file, form in zip(files, written, strict=True)]
 
 
 def _form_of(path: str, filesystem: Any) -> CsvFormat:

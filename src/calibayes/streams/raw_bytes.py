@@ -160,9 +160,8 @@ def raw_table(file: Any, name: str, path: Path | None = None) -> RawTable:
         try:
             first, opened = _peeked(decompress(opened))
         except (OSError, *DAMAGED) as error:
-            raise ValueError(
-                f"{name} is not a readable CSV file: it cannot be decompressed: {error}"
-            ) from error
+            problem = f"{name} is not a readable CSV file: it cannot be decompressed: {error}"
+            raise ValueError(problem) from error
     if not first:
         raise ValueError(f"{name} is empty; a table with a header is expected")
     return RawTable(name, _kind(first, name), opened, path, decompress is not None)

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Number
-from typing import Any, ClassVar
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -28,30 +28,16 @@ from calibayes.tables import read
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.summary import SAMPLE_ROWS
-from calibayes.tables.table import Table
 
 # -- Tables of Arrow in memory, and memory-mapped arrays ------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TableSource:
-    """`ArrowSource` of a table of Arrow."""
-
-    table: Any
-    size: int
-
-    repetition: ClassVar[None] = None
-
-    @property
-    def rows(self) -> int:
-        return int(self.table.num_rows)
-
-    def tables(self, columns: Sequence[str]) -> Iterator[arrow.ArrowRows]:
-        table = self.table.select(list(columns))
-        for first in range(0, self.rows, self.size):
-            yield arrow.ArrowRows(
-                first, min(self.size, self.rows - first), "the table", partial(table.slice, first, self.size)
-            )
+def _parts_of_table(table: Any, columns: Sequence[str]) -> Iterator[arrow.ArrowRows]:
+    """The named columns of a table of Arrow."""
+    chosen, size = table.select(list(columns)), chunk_rows(table.num_columns)
+    for first in range(0, table.num_rows, size):
+        read = partial(chosen.slice, first, size)
+        yield arrow.ArrowRows(first, min(size, table.num_rows - first), "the table", read)
 
 
 @dataclass(frozen=True)
@@ -70,10 +56,9 @@ class ArrayStream:
                 raise ValueError(
                     f"the columns of an array have no names: give an array of {role} instead of {values!r}"
                 )
-            if values is not None and len(values) != len(self.array):
-                raise ValueError(
-                    f"{counted(len(values), 'value')} in the {role} of {counted(self.rows, 'row')}"
-                )
+            if values is not None and len(values) != self.rows:
+                number = counted(len(values), "value")
+                raise ValueError(f"{number} in the {role} of {counted(self.rows, 'row')}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,10 +88,8 @@ class ArrayStream:
     def _chunk(self, names: tuple[str, ...], first: int, stop: int) -> Chunk:
         places = [self.names.index(name) for name in names] if names != self.names else slice(None)
         cells = array_rows(self.array, first, stop)[:, places] if names else np.empty((stop - first, 0))
-        labels, weight = (
-            None if values is None else array_rows(values, first, stop)
-            for values in (self.labels, self.weight)
-        )
+        roles = (self.labels, self.weight)
+        labels, weight = (None if values is None else array_rows(values, first, stop) for values in roles)
         return Chunk(read.read_array(cells, names), labels, weight, first)
 
 
@@ -114,9 +97,9 @@ def array_rows(array: AnyArray, start: int, stop: int) -> Array:
     """Consecutive rows of an array as a copy; those of a memory-mapped file are read, so that no page stays mapped."""
     if not _is_plain_file(array):
         return np.array(array[start:stop])
-    row = array.dtype.itemsize * int(np.prod(array.shape[1:]))
-    count = (stop - start) * int(np.prod(array.shape[1:]))
-    cells = np.fromfile(array.filename, array.dtype, count, offset=array.offset + start * row)
+    width = int(np.prod(array.shape[1:]))
+    offset = array.offset + start * width * array.dtype.itemsize
+    cells = np.fromfile(array.filename, array.dtype, (stop - start) * width, offset=offset)
     return cells.reshape(stop - start, *array.shape[1:])
 
 
@@ -177,7 +160,8 @@ def _values(role: str, given: Any, *, is_lazy: bool) -> Any:
 
 def _readable(source: Any) -> arrow.Readable:
     if read.is_path(source):
-        return _read_files(table_files.found_files(source), _shown(source))
+        files = table_files.found_files(source)
+        return FILE_READERS[files[0].kind](files, _shown(source))
     _refuse_read_once(source)
     for is_kind, reader in READERS:
         if is_kind(source):
@@ -195,19 +179,15 @@ def _shown(source: Any) -> str:
     return f"{source[0]} and {len(source) - 1} more" if len(source) > 1 else str(source[0])
 
 
-def _read_files(files: Sequence[table_files.FoundFile], where: str) -> arrow.Readable:
-    return FILE_READERS[files[0].kind](files, where)
-
-
 def _read_table(table: Any) -> arrow.Readable:
     """A table or a batch of Arrow."""
-    whole = (
-        read.pyarrow().Table.from_batches([table]) if isinstance(table, read.pyarrow().RecordBatch) else table
-    )
-    if whole.num_rows == 0:
+    pa = read.pyarrow()
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    if table.num_rows == 0:
         raise ValueError("the table has no rows")
-    source = TableSource(whole, chunk_rows(whole.num_columns))
-    return arrow.Readable(whole.schema, whole.schema.empty_table(), source, "the table")
+    parts = partial(_parts_of_table, table)
+    return arrow.Readable(table.schema, table.schema.empty_table(), parts, "the table", table.num_rows)
 
 
 def _refuse_read_once(source: Any) -> None:
@@ -224,9 +204,8 @@ def _is_dataset(source: Any) -> bool:
 
 
 def _is_arrow_table(source: Any) -> bool:
-    return read.is_of_pyarrow(source) and isinstance(
-        source, (read.pyarrow().Table, read.pyarrow().RecordBatch)
-    )
+    pa = read.pyarrow() if read.is_of_pyarrow(source) else None
+    return pa is not None and isinstance(source, (pa.Table, pa.RecordBatch))
 
 
 READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], arrow.Readable]], ...] = (
@@ -258,8 +237,7 @@ class StreamInput(TableInput):
 
     def in_memory(self) -> InMemory:
         """The rows in memory; of a source with very many rows some, by their number, and in ``beyond`` all of them."""
-        engine = engine_for(most_threads())
-        rows = _all_rows(self, engine, Reading(unlabeled=True, fewest_classes=1))
+        rows = _all_rows(self, engine_for(most_threads()), Reading(unlabeled=True, fewest_classes=1))
         read = rows.in_memory()
         labels = np.array([*rows.classes.tolist(), None], dtype=object)[read.codes]
         table = InMemory(replace(read.table, conversion=None), labels, read.weight)
@@ -275,15 +253,16 @@ class StreamInput(TableInput):
             report = lambda text: reporter.report(text, 0.0)
         report("reading labels")
         rows = replace(_all_rows(self, engine, how).weighted(how.class_weight), report=report)
-        rows = replace(rows, conversion=convert(reader, _text_and_dates(rows)).conversion)
+        converted = tuple(j for j, kind in enumerate(rows.stream.types) if kind.kind in CONVERTED_KINDS)
+        some_rows = rows.some_rows(SAMPLE_ROWS, converted)  # the other columns are all zero
+        rows = replace(rows, conversion=convert(reader, some_rows).conversion)
         set_names(reader, rows.summary.head)
         return rows.classes, rows
 
     def map(self, model: Any, method: str, function: OfTable) -> Any:
         """The predictions for all rows. Columns that the model does not know, such as the target, are not read."""
-        return np.concatenate(
-            [InMemory(chunk.table).map(model, method, function) for chunk in self._chunks(model)]
-        )
+        parts = [InMemory(chunk.table).map(model, method, function) for chunk in self._chunks(model)]
+        return np.concatenate(parts)
 
     def accuracy(self, model: Any) -> float:
         chunks = (
@@ -329,10 +308,3 @@ def _all_rows(given: TableInput, engine: Engine, how: Reading) -> StreamedRows:
     if is_one_number:
         labels = labels._replace(weight=np.broadcast_to(read_weight(sample_weight, 1), len(labels.codes)))
     return StreamedRows(stream, engine, conversion, *labels)
-
-
-def _text_and_dates(rows: StreamedRows) -> Table:
-    """Some rows, with the columns that may have to be converted; the others are all zero."""
-    types = rows.stream.types
-    read = tuple(j for j, kind in enumerate(types) if kind.kind in CONVERTED_KINDS)
-    return rows.some_rows(SAMPLE_ROWS, read)

@@ -17,16 +17,8 @@ from calibayes.core.notices import counted, warn
 from calibayes.core.protocols import Array, Engine, Source
 from calibayes.engines import is_distributed
 from calibayes.kernels.dispatch import code_type
-from calibayes.model.checked_rows import (
-    Reading,
-    Rows,
-    check_total_weight,
-    class_factors,
-    distinct,
-    read_target,
-    read_weight,
-    refuse_missing_labels,
-)
+from calibayes.model import checked_rows
+from calibayes.model.checked_rows import Reading, Rows, read_weight
 from calibayes.streams.array_store import KeptArray, KeptArrays
 from calibayes.streams.chunks import (
     Chunk,
@@ -79,19 +71,14 @@ def read_labels(stream: RowStream, engine: Engine, how: Reading) -> StreamLabels
     known = np.concatenate([chunk.values for chunk in chunks])
     missing = sum(int(np.count_nonzero(chunk.codes < 0)) for chunk in chunks)
     if not how.unlabeled:
-        refuse_missing_labels(missing)
+        checked_rows.refuse_missing_labels(missing)
     values = np.array([*known.tolist(), None], dtype=object) if missing else known
-    target = read_target(
-        values, unlabeled=how.unlabeled, classes=how.classes, fewest_classes=how.fewest_classes
-    )
+    classes, fewest = how.classes, how.fewest_classes
+    target = checked_rows.read_target(values, unlabeled=how.unlabeled, classes=classes, fewest_classes=fewest)
     places = np.split(target.codes, np.cumsum([len(chunk.values) for chunk in chunks]))
     dtype = np.min_scalar_type(-len(target.classes) - 1)
-    codes = np.concatenate(
-        [
-            np.append(place, -1).astype(dtype)[chunk.codes]
-            for place, chunk in zip(places[: len(chunks)], chunks, strict=True)
-        ]
-    )
+    pairs = zip(places[: len(chunks)], chunks, strict=True)
+    codes = np.concatenate([np.append(place, -1).astype(dtype)[chunk.codes] for place, chunk in pairs])
     return StreamLabels(target.classes, codes, _weights(chunks, len(codes)))
 
 
@@ -105,7 +92,7 @@ def _labels_of_chunk(chunk: Chunk) -> _ChunkLabels:
     labels = np.asarray(chunk.labels)
     missing = missing_mask(labels)
     codes = np.full(len(labels), -1)
-    values, codes[~missing] = distinct(labels[~missing])
+    values, codes[~missing] = checked_rows.distinct(labels[~missing])
     return _ChunkLabels(values, _small(codes), chunk.weight)
 
 
@@ -180,8 +167,7 @@ class _Selected(NamedTuple):
     def of(self, chunk: Chunk) -> SelectedRows:
         """The rows of the chunk."""
         table = chunk.table if self.keep is None else chunk.table.rows(self.keep)
-        weight = np.broadcast_to(self.weight, len(self.codes))
-        return SelectedRows(table, self.codes, weight, self.start)
+        return SelectedRows(table, self.codes, np.broadcast_to(self.weight, len(self.codes)), self.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,10 +291,8 @@ class StreamedRows:
     @cached_property
     def summary(self) -> summary_sums.Streamed:
         """What encoders learn from: at most four passes over the rows."""
-        plan = summary_sums.first_plan(
-            range(len(self.conversion.converted_names)), len(self.classes), self.weight
-        )
-        n = len(self.codes)
+        n, columns = len(self.codes), range(len(self.conversion.converted_names))
+        plan = summary_sums.first_plan(columns, len(self.classes), self.weight)
         self.report(f"counting the columns of {n} rows")
         found = self._total(partial(_first_sums, self.conversion, plan, n))
         totals = dict(found["columns"])
@@ -328,10 +312,10 @@ class StreamedRows:
         """The rows of positive weight, multiplied by class weights."""
         rows = self.only(self.weight > 0)
         if class_weight is not None:
-            factors = class_factors(class_weight, rows.classes, rows.codes, rows.weight)
+            factors = checked_rows.class_factors(class_weight, rows.classes, rows.codes, rows.weight)
             rows = replace(rows, weight=rows.weight * factors, factor=factors)
             rows = rows.only(read_weight(rows.weight, len(rows.weight)) > 0)
-        check_total_weight(rows.weight)
+        checked_rows.check_total_weight(rows.weight)
         return rows
 
     def some_rows(self, most: int, read: tuple[int, ...]) -> Table:
@@ -371,10 +355,9 @@ class StreamedRows:
     def source(self, binding: Any, weight: Array, held_out: Array, **sizes: int) -> Source:
         """The encoded rows: on the workers of a Dask cluster if they are read there, else kept here."""
         if self.is_on_workers:
-            chunks = self._chunks(weight=weight)
             from calibayes.backends.dask.frame import EncodedOnWorkers
 
-            return EncodedOnWorkers(chunks, self._encoding(binding), held_out, sizes)
+            return EncodedOnWorkers(self._chunks(weight=weight), self._encoding(binding), held_out, sizes)
         return ArraySource(self.encoded(binding), self.codes, weight, held_out, **sizes)
 
     @property
@@ -389,26 +372,23 @@ class StreamedRows:
         """
         encoding, n = self._encoding(binding), len(self.codes)
         self.report(f"encoding {n} rows")
-        row_bytes = sum(width * encoding.types[name].itemsize for name, width in encoding.widths.items())
-        allocate: Callable[..., KeptArray] = np.zeros
-        if n * row_bytes > memory_budget():
-            allocate = KeptArrays().allocate
-        arrays = {name: allocate((n, width), encoding.types[name]) for name, width in encoding.widths.items()}
+        sizes = encoding.widths.items()
+        row_bytes = sum(width * encoding.types[name].itemsize for name, width in sizes)
+        is_small = n * row_bytes <= memory_budget()
+        allocate: Callable[..., KeptArray] = np.zeros if is_small else KeptArrays().allocate
+        arrays = {name: allocate((n, width), encoding.types[name]) for name, width in sizes}
 
-        def write(place: tuple[int, dict[str, Array]]) -> None:
+        def write(place: tuple[int, dict[str, Array]]) -> dict[str, int]:
             start, encoded = place
             for name, columns in encoded.items():
                 arrays[name][start : start + len(columns)] = columns
-
-        def write_rows(rows: SelectedRows) -> dict[str, int]:
-            write(encoding.placed(rows))
-            return {"rows": len(rows.codes)}
+            return {}
 
         if self.is_on_workers:
             for place in self.engine.each(encoding.placed, self._chunks()):
                 write(place)
         else:
-            self._total(write_rows)
+            self._total(lambda rows: write(encoding.placed(rows)))
         return arrays
 
     def _encoding(self, binding: Any) -> Encoding:
@@ -432,10 +412,9 @@ class StreamedRows:
                 "in memory. Naive Bayes, discriminant analysis and trees of columns learn from all rows",
                 SampledRowsWarning,
             )
-        table = self._typed(self._total(partial(_some_rows, n, most)))
-        factor = self.factor[chosen] if isinstance(self.factor, np.ndarray) else self.factor
-        weight = np.array(selected(self.weight, chosen))
-        return Rows(table, self.codes[chosen].astype(np.int64), weight, np.flatnonzero(chosen), factor)
+        table, rows = self._typed(self._total(partial(_some_rows, n, most))), self.only(chosen)
+        weight, positions = np.array(rows.weight), np.flatnonzero(chosen)
+        return Rows(table, rows.codes.astype(np.int64), weight, positions, rows.factor)
 
 
 def _first_sums(conversion: Any, plan: summary_sums.SurveyPlan, n: int, rows: SelectedRows) -> dict[str, Any]:
@@ -450,26 +429,19 @@ def _further_sums(
     read = tuple(plan.trees)
     converters = {j: converter for j, converter in conversion.converters.items() if j in read}
     whole = with_unread(rows.table, columns, read, rows.table.n)
-    return dict(
-        summary_sums.column_sums(
-            replace(conversion, converters=converters).apply(whole), rows.weight, rows.codes, plan
-        )
-    )
+    table = replace(conversion, converters=converters).apply(whole)
+    return dict(summary_sums.column_sums(table, rows.weight, rows.codes, plan))
 
 
 def _some_rows(n: int, most: int, rows: SelectedRows) -> dict[str, Any]:
     """The rows that are in a sample of about ``most`` of all n rows, and the types of the columns."""
-    return {
-        "types": column_types(rows.table),
-        "rows": [rows.table.rows(in_sample(rows.start, rows.table.n, n, most))],
-    }
+    chosen = in_sample(rows.start, rows.table.n, n, most)
+    return {"types": column_types(rows.table), "rows": [rows.table.rows(chosen)]}
 
 
 def selected(weight: Array, keep: Array) -> Array:
     """The weights where ``keep`` is true; one number for all rows still takes the memory of one."""
-    if weight.strides[0]:
-        return weight[keep]
-    return np.broadcast_to(weight[0], int(np.count_nonzero(keep)))
+    return weight[keep] if weight.strides[0] else np.broadcast_to(weight[0], int(np.count_nonzero(keep)))
 
 
 def stored_type(columns: Array, binding: Any, family: str) -> np.dtype[Any]:

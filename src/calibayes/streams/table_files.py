@@ -57,10 +57,8 @@ def with_partition(
     """Batches of a file that has columns of these ``names``, with constant columns for the values of its partition."""
     pa = pyarrow()
     for batch in read([name for name in columns if name not in values] or list(names[:1])):
-        arrays = [
-            pa.repeat(values[name], batch.num_rows) if name in values else batch.column(name)
-            for name in columns
-        ]
+        n = batch.num_rows
+        arrays = [pa.repeat(values[name], n) if name in values else batch.column(name) for name in columns]
         yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
@@ -73,18 +71,12 @@ def with_partition_fields(schema: Any, types: Mapping[str, Any]) -> Any:
 
 # -- Paths, globs and folders as files of one kind -----------------------------------------------------------
 
-KINDS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "ipc",
-    ".feather": "ipc",
-    ".ipc": "ipc",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".csv.gz": "csv",
-    ".tsv.gz": "csv",
+ENDINGS = {
+    "parquet": (".parquet", ".pq"),
+    "ipc": (".arrow", ".feather", ".ipc"),
+    "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
 }
-"""Ending of a file's name -> kind of file."""
+"""Kind of file -> endings of its name."""
 
 
 @dataclass(frozen=True)
@@ -117,25 +109,23 @@ def found_files(source: Any) -> list[FoundFile]:
 def _files_of(path: str) -> list[FoundFile]:
     fs = module_of_pyarrow("fs")
     if "://" in path:
-        filesystem, inner = fs.FileSystem.from_uri(path)
-        return _expanded(inner, filesystem)
+        return _expanded(*fs.FileSystem.from_uri(path))
     local = fs.LocalFileSystem()
     if os.path.exists(path):
-        return _expanded(Path(path).absolute().as_posix(), local)
+        return _expanded(local, Path(path).absolute().as_posix())
     matches = sorted(glob.glob(path, recursive=True))
     if not matches:
         raise ValueError(f"there is no file {path!r}, and none that it matches as a pattern")
-    paths = [file.path for match in matches for file in _expanded(Path(match).absolute().as_posix(), local)]
+    paths = [file.path for match in matches for file in _expanded(local, Path(match).absolute().as_posix())]
     return _with_partitions(_fixed_part(path), paths, local)
 
 
 def _fixed_part(pattern: str) -> str:
     """The folder of a pattern whose name has no wildcards, nor those of the folders that it lies in."""
-    parts = Path(pattern).absolute().parts
-    return Path(*takewhile(lambda part: not glob.has_magic(part), parts)).as_posix()
+    return Path(*takewhile(lambda part: not glob.has_magic(part), Path(pattern).absolute().parts)).as_posix()
 
 
-def _expanded(path: str, filesystem: Any) -> list[FoundFile]:
+def _expanded(filesystem: Any, path: str) -> list[FoundFile]:
     """A file, or the files of a folder in the order of their names."""
     fs = module_of_pyarrow("fs")
     info = filesystem.get_file_info(path)
@@ -159,10 +149,11 @@ def _is_hidden(path: str, folder: str) -> bool:
 def kind_of(path: str) -> str:
     """The kind of a file, from its name. Raises ValueError for an unknown one."""
     name = PurePosixPath(path).name.lower()
-    for ending, kind in KINDS.items():
-        if name.endswith(ending):
+    for kind, endings in ENDINGS.items():
+        if name.endswith(endings):
             return kind
-    raise ValueError(f"the kind of {path} is unknown: its name must end in {listed(list(KINDS), most=99)}")
+    known = list(chain.from_iterable(ENDINGS.values()))
+    raise ValueError(f"the kind of {path} is unknown: its name must end in {listed(known, most=99)}")
 
 
 def _with_partitions(folder: str, paths: Sequence[str], filesystem: Any) -> list[FoundFile]:
@@ -188,13 +179,10 @@ MAGIC = b"ARROW1"
 
 def open_parquet(file: Any, text: Sequence[str] = (), *, is_remote: bool = False) -> Any:
     """An open Parquet file; the columns of ``text`` are read as dictionaries."""
-    return module_of_pyarrow("parquet").ParquetFile(
-        file,
-        read_dictionary=list(text),
-        buffer_size=0 if is_remote else BUFFER,
-        pre_buffer=is_remote,  # few large requests over a network
-        page_checksum_verification=True,
-    )
+    # few large requests over a network
+    buffers = {"buffer_size": 0 if is_remote else BUFFER, "pre_buffer": is_remote}
+    parquet = module_of_pyarrow("parquet")
+    return parquet.ParquetFile(file, read_dictionary=list(text), page_checksum_verification=True, **buffers)
 
 
 def open_ipc(file: Any, fields: Sequence[int] | None = None) -> Any:
@@ -277,9 +265,8 @@ class ParquetFile(GroupedFile):
     def batches(self, numbers: Sequence[int], columns: Sequence[str], size: int) -> Iterator[Any]:
         text = [name for name in columns if is_text(self.schema.field(name).type)]
         with _opened_parquet(self, text) as file:
-            yield from file.iter_batches(
-                size, row_groups=list(numbers), columns=list(columns), use_threads=False
-            )
+            groups, names = list(numbers), list(columns)
+            yield from file.iter_batches(size, row_groups=groups, columns=names, use_threads=False)
 
 
 def _opened_parquet(file: FoundFile | ParquetFile, text: Sequence[str]) -> Any:
@@ -332,10 +319,6 @@ class RowGroup:
     def __reduce__(self) -> Any:
         return RowGroup, (self._read, self.rows, self.size)
 
-    def __len__(self) -> int:
-        """Number of chunks."""
-        return (self.rows + self.size - 1) // self.size
-
     def chunk(self, number: int) -> Any:
         """A chunk as a table of Arrow."""
         with self._lock:
@@ -356,7 +339,7 @@ class RowGroup:
             self._next += 1
             if self._next > number:
                 break
-        if self._next == len(self):
+        if self._next * self.size >= self.rows:
             self._restart()
         return table
 
@@ -365,38 +348,22 @@ class RowGroup:
         self._tables, self._next = iter(()), 0
 
 
-@dataclass(frozen=True)
-class GroupedSource:
-    """`ArrowSource` of files with the same columns."""
-
-    files: tuple[GroupedFile, ...]
-    size: int
-    """Number of rows of a chunk."""
-
-    repetition: ClassVar[None] = None
-
-    @property
-    def rows(self) -> int:
-        return sum(sum(file.group_rows) for file in self.files)
-
-    def tables(self, columns: Sequence[str]) -> Iterator[ArrowRows]:
-        first = 0
-        for file in self.files:
-            for numbers in neighbors(file.group_rows, self.size):
-                rows = sum(file.group_rows[i] for i in numbers)
-                stages = min(file.stages, len(columns)) if rows > self.size else 1
-                read = [
-                    RowGroup(partial(_batches, file, numbers, tuple(columns[start::stages])), rows, self.size)
-                    for start in range(stages)
-                ]
-                several = f"one of the {file.group_name}s {numbers[0]} to {numbers[-1]}"
-                name = several if len(numbers) > 1 else f"{file.group_name} {numbers[0]}"
-                place = f"{name} of {file.path}"
-                for number in range(len(read[0])):
-                    before = number * self.size
-                    load = partial(_read_chunk, read, number, tuple(columns), place)
-                    yield ArrowRows(first + before, min(self.size, rows - before), place, load)
-                first += rows
+def tables_of_groups(files: Sequence[GroupedFile], size: int, columns: Sequence[str]) -> Iterator[ArrowRows]:
+    """The named columns of files that have the same columns, in chunks of at most ``size`` rows."""
+    first = 0
+    for file in files:
+        for numbers in neighbors(file.group_rows, size):
+            rows = sum(file.group_rows[i] for i in numbers)
+            stages = min(file.stages, len(columns)) if rows > size else 1
+            parts = [tuple(columns[start::stages]) for start in range(stages)]
+            read = [RowGroup(partial(_batches, file, numbers, part), rows, size) for part in parts]
+            several = f"one of the {file.group_name}s {numbers[0]} to {numbers[-1]}"
+            name = several if len(numbers) > 1 else f"{file.group_name} {numbers[0]}"
+            place = f"{name} of {file.path}"
+            for number, before in enumerate(range(0, rows, size)):
+                load = partial(_read_chunk, read, number, tuple(columns), place)
+                yield ArrowRows(first + before, min(size, rows - before), place, load)
+            first += rows
 
 
 def neighbors(group_rows: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
@@ -405,16 +372,14 @@ def neighbors(group_rows: Sequence[int], size: int) -> Iterator[tuple[int, ...]]
     >>> list(neighbors([3, 3, 9, 2], size=6))
     [(0, 1), (2,), (3,)]
     """
-    together: list[int] = []
-    rows = 0
+    start = rows = 0
     for number, more in enumerate(group_rows):
-        if together and rows + more > size:
-            yield tuple(together)
-            together, rows = [], 0
-        together.append(number)
+        if number > start and rows + more > size:
+            yield tuple(range(start, number))
+            start, rows = number, 0
         rows += more
-    if together:
-        yield tuple(together)
+    if group_rows:
+        yield tuple(range(start, len(group_rows)))
 
 
 def _read_chunk(groups: Sequence[RowGroup], number: int, columns: Sequence[str], place: str) -> Any:
@@ -432,16 +397,17 @@ def _batches(file: GroupedFile, numbers: Sequence[int], columns: Sequence[str], 
     return with_partition(read, columns, file.schema.names, file.partition)
 
 
-def same_columns(files: Sequence[Any]) -> None:
-    """Raises ValueError unless all files (with ``path`` and ``schema``) have columns of the same names and types."""
-    first = files[0]
-    expected = dict(zip(first.schema.names, first.schema.types, strict=True))
-    for file in files[1:]:
-        found = dict(zip(file.schema.names, file.schema.types, strict=True))
+def same_columns(files: Sequence[FoundFile], schemas: Sequence[Any]) -> None:
+    """Raises ValueError unless all files have columns of the same names and types."""
+    expected, *others = (_column_types(schema) for schema in schemas)
+    for file, found in zip(files[1:], others, strict=True):
         if found != expected:
-            raise ValueError(
-                f"{file.path} has other columns than {first.path}: {_difference(found, expected)}"
-            )
+            difference = _difference(found, expected)
+            raise ValueError(f"{file.path} has other columns than {files[0].path}: {difference}")
+
+
+def _column_types(schema: Any) -> dict[str, Any]:
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
 def _difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
@@ -466,23 +432,17 @@ def read_ipc_files(files: Sequence[FoundFile], where: str) -> Readable:
     """Files of Arrow IPC that have the same columns; files that hold streams are read from beginning to end."""
     if not any(read_twice(partial(_is_ipc_stream, file), file.path) for file in files):
         return _grouped([IpcFile.of(file) for file in files], files, where)
-    streams = [
-        SequentialFile(
-            file, read_twice(partial(_stream_schema, file), file.path), partial(_stream_batches, file)
-        )
-        for file in files
-    ]
-    same_columns(streams)
+    schemas = [read_twice(partial(_stream_schema, file), file.path) for file in files]
+    pairs = zip(files, schemas, strict=True)
+    streams = [SequentialFile(file, schema, partial(_stream_batches, file)) for file, schema in pairs]
+    same_columns(files, schemas)
     return _joined(streams, where)
 
 
 def read_csv_files(files: Sequence[FoundFile], where: str) -> Readable:
     """CSV files that have the same columns; what a column holds is found in the first file that has a value of it."""
-    opened = opened_csv_files([(file.path, file.filesystem) for file in files])
-    return _joined(
-        [SequentialFile(file, csv.schema, csv.batches) for file, csv in zip(files, opened, strict=True)],
-        where,
-    )
+    pairs = zip(files, opened_csv_files([(file.path, file.filesystem) for file in files]), strict=True)
+    return _joined([SequentialFile(file, csv.schema, csv.batches) for file, csv in pairs], where)
 
 
 def _is_ipc_stream(file: FoundFile) -> bool:
@@ -514,14 +474,9 @@ class SequentialFile:
     schema: Any
     read: Callable[[Sequence[str]], Iterator[Any]]
 
-    @property
-    def path(self) -> str:
-        """Path of the file."""
-        return self.file.path
-
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Batches of the named columns, with those of the file's partition."""
-        with place_named(self.path):
+        with place_named(self.file.path):
             names = self.schema.names
             yield from with_partition(self.read, columns, names, self.file.further(names))
 
@@ -533,15 +488,16 @@ def _joined(files: Sequence[SequentialFile], where: str) -> Readable:
 
 
 def _grouped(opened: Sequence[GroupedFile], files: Sequence[FoundFile], where: str) -> Readable:
-    same_columns(opened)
+    same_columns(files, [file.schema for file in opened])
     return _in_groups(opened, with_partition_fields(opened[0].schema, files[0].partition_types), where)
 
 
 def _in_groups(files: Sequence[GroupedFile], schema: Any, where: str) -> Readable:
-    source = GroupedSource(tuple(files), chunk_rows(len(schema.names)))
-    if source.rows == 0:
+    rows = sum(sum(file.group_rows) for file in files)
+    if rows == 0:
         raise ValueError(f"{where} has no rows")
-    return Readable(schema, schema.empty_table(), source, where)
+    tables = partial(tables_of_groups, tuple(files), chunk_rows(len(schema.names)))
+    return Readable(schema, schema.empty_table(), tables, where, rows)
 
 
 def read_dataset(dataset: Any) -> Readable:
@@ -567,6 +523,6 @@ def _parquet_of(fragment: Any, schema: Any) -> ParquetFile | None:
     types = {name: schema.field(name).type for name in schema.names}
     partition = {name: pa.scalar(value, types[name]) for name, value in keys.items() if name in types}
     file = ParquetFile.of(FoundFile(fragment.path, fragment.filesystem, "parquet", partition))
-    own = dict(zip(file.schema.names, file.schema.types, strict=True))
+    own = _column_types(file.schema)
     is_plain = all(name in partition or own.get(name) == kind for name, kind in types.items())
     return file if is_plain and fragment.num_row_groups == len(file.group_rows) else None

@@ -72,9 +72,7 @@ class Piece(NamedTuple):
 
 def holds(kind: str) -> str:
     """What a column of a kind of `TrainingTable` holds; dates are text, which the model converts itself."""
-    if kind in NUMBER_KINDS:
-        return NUMBER
-    return {"boolean": FLAG, "duration": DURATION}.get(kind, TEXT)
+    return NUMBER if kind in NUMBER_KINDS else {"boolean": FLAG, "duration": DURATION}.get(kind, TEXT)
 
 
 def holds_labels(classes: Array) -> str:
@@ -86,10 +84,8 @@ def require_columns(names: Sequence[str], needed: Iterable[str], where: str) -> 
     """Raises ValueError if a table lacks columns."""
     lacking = [name for name in dict.fromkeys(needed) if name not in names]
     if lacking:
-        noun = "column" if len(lacking) == 1 else "columns"
-        raise ValueError(
-            f"{where} has no {noun} {', '.join(map(repr, lacking))}; its columns are {listed(names)}"
-        )
+        named = f"{'column' if len(lacking) == 1 else 'columns'} {', '.join(map(repr, lacking))}"
+        raise ValueError(f"{where} has no {named}; its columns are {listed(names)}")
 
 
 def piece_of(expected: ExpectedTable, columns: dict[str, Any], passed_on: dict[str, list[str]]) -> Piece:

@@ -278,7 +278,8 @@ def test_loaders_of_files_can_be_sent_to_another_process(tmp_path):
 def test_addresses_of_file_systems_are_read(tmp_path):
     path = parquet(TABLE, tmp_path)
     assert opened(f"file://{path}").rows == 60
-    assert isinstance(opened(path).given.source.files[0].filesystem, fs.LocalFileSystem)
+    (file,) = opened(path).given.tables.args[0]
+    assert isinstance(file.filesystem, fs.LocalFileSystem)
 
 
 def test_a_pause_in_the_middle_leaves_no_open_reader():
@@ -290,8 +291,8 @@ def test_a_pause_in_the_middle_leaves_no_open_reader():
         finally:
             closed.append(True)
 
-    source = arrow_readers.SequentialSource(lambda columns, size: batches(), 10, "the reader")
-    tables = source.tables(["integer"])
+    read = lambda columns, size: batches()
+    tables = arrow_readers.sequential_rows(read, 10, "the reader", ["integer"])
     next(tables)
     tables.close()
     assert closed == [True]

@@ -17,8 +17,7 @@ from calibayes.tables.row_blocks import ArraySource
 
 @pytest.fixture(params=[0, 10**6], ids=["file", "memory"])
 def kept(request, tmp_path):
-    with KeptArrays(request.param, str(tmp_path)) as arrays:
-        yield arrays
+    return KeptArrays(request.param, str(tmp_path))
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float64])
@@ -78,22 +77,20 @@ def test_threads_write_different_rows(kept):
 def test_blocks_of_a_source_are_the_same_from_a_file(tmp_path):
     rng = np.random.default_rng(0)
     columns, labels = rng.integers(0, 9, (1000, 4)).astype(np.uint8), rng.integers(0, 2, 1000)
-    with KeptArrays(0, str(tmp_path)) as arrays:
-        array = arrays.allocate(columns.shape, columns.dtype)
-        array[:] = columns
-        sources = [
-            ArraySource({"a": one}, labels, np.ones(1000), labels > 5, k=2) for one in (columns, array)
-        ]
-        for left, right in zip(*(source.parts() for source in sources), strict=True):
-            np.testing.assert_array_equal(left().columns["a"], right().columns["a"])
-        shuffled = [source.batches(64, np.random.default_rng(1)) for source in sources]
-        for left, right in zip(*shuffled, strict=True):
-            np.testing.assert_array_equal(left.columns["a"], right.columns["a"])
+    arrays = KeptArrays(0, str(tmp_path))
+    array = arrays.allocate(columns.shape, columns.dtype)
+    array[:] = columns
+    sources = [ArraySource({"a": one}, labels, np.ones(1000), labels > 5, k=2) for one in (columns, array)]
+    for left, right in zip(*(source.parts() for source in sources), strict=True):
+        np.testing.assert_array_equal(left().columns["a"], right().columns["a"])
+    shuffled = [source.batches(64, np.random.default_rng(1)) for source in sources]
+    for left, right in zip(*shuffled, strict=True):
+        np.testing.assert_array_equal(left.columns["a"], right.columns["a"])
 
 
 def test_the_budget_is_spent_in_the_order_of_the_arrays(tmp_path):
-    with KeptArrays(100, str(tmp_path)) as arrays:
-        kinds = [type(arrays.allocate((size,), np.uint8)).__name__ for size in (60, 60, 40, 1)]
+    arrays = KeptArrays(100, str(tmp_path))
+    kinds = [type(arrays.allocate((size,), np.uint8)).__name__ for size in (60, 60, 40, 1)]
     assert kinds == ["ndarray", "OnDisk", "ndarray", "OnDisk"]
 
 
@@ -113,9 +110,9 @@ def test_a_wrong_budget_is_refused(text, monkeypatch):
 
 
 def test_the_file_has_no_name(tmp_path):
-    with KeptArrays(0, str(tmp_path)) as arrays:
-        arrays.allocate((10,), np.uint8)[:] = np.ones(10)
-        assert list(tmp_path.iterdir()) == []
+    arrays = KeptArrays(0, str(tmp_path))
+    arrays.allocate((10,), np.uint8)[:] = np.ones(10)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("function", ["posix_fallocate", "pwrite"])
@@ -124,10 +121,8 @@ def test_a_full_disk_is_named(function, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(kept_module.os, function, full)
-    with (
-        KeptArrays(0, str(tmp_path)) as arrays,
-        pytest.raises(OSError, match=r"800 bytes .* do not fit") as raised,
-    ):
+    arrays = KeptArrays(0, str(tmp_path))
+    with pytest.raises(OSError, match=r"800 bytes .* do not fit") as raised:
         arrays.allocate((100,), np.float64)[:] = np.ones(100)
     assert str(tmp_path) in str(raised.value)
     assert "TMPDIR" in str(raised.value)
@@ -138,10 +133,10 @@ def test_a_file_system_that_cannot_reserve_space_is_used(tmp_path, monkeypatch):
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")
 
     monkeypatch.setattr(kept_module.os, "posix_fallocate", unsupported)
-    with KeptArrays(0, str(tmp_path)) as arrays:
-        array = arrays.allocate((5,), np.float64)
-        array[:] = np.arange(5)
-        assert array[:].tolist() == list(range(5))
+    arrays = KeptArrays(0, str(tmp_path))
+    array = arrays.allocate((5,), np.float64)
+    array[:] = np.arange(5)
+    assert array[:].tolist() == list(range(5))
 
 
 def test_another_error_of_writing_is_named(tmp_path, monkeypatch):
@@ -149,19 +144,19 @@ def test_another_error_of_writing_is_named(tmp_path, monkeypatch):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(kept_module.os, "pwrite", broken)
-    with KeptArrays(0, str(tmp_path)) as arrays:
-        array = arrays.allocate((5,), np.float64)
-        with pytest.raises(OSError, match=r"encoded rows cannot be written into .*Input/output error"):
-            array[:] = np.arange(5)
+    arrays = KeptArrays(0, str(tmp_path))
+    array = arrays.allocate((5,), np.float64)
+    with pytest.raises(OSError, match=r"encoded rows cannot be written into .*Input/output error"):
+        array[:] = np.arange(5)
 
 
 def test_a_short_write_goes_on(tmp_path, monkeypatch):
     whole = os.pwrite
     monkeypatch.setattr(kept_module.os, "pwrite", lambda file, view, place: whole(file, view[:3], place))
-    with KeptArrays(0, str(tmp_path)) as arrays:
-        array = arrays.allocate((10,), np.float64)
-        array[:] = np.arange(10)
-        assert array[:].tolist() == list(range(10))
+    arrays = KeptArrays(0, str(tmp_path))
+    array = arrays.allocate((10,), np.float64)
+    array[:] = np.arange(10)
+    assert array[:].tolist() == list(range(10))
 
 
 def test_nothing_is_left_after_a_kill(tmp_path):

@@ -66,12 +66,18 @@ def is_in_task() -> bool:
 
 def has_current_client() -> bool:
     """Whether this process has opened a client of a Dask cluster, and is none of its workers."""
-    if (distributed := sys.modules.get("distributed")) is None or is_in_task():
-        return False
+    client = None if is_in_task() else _current()
+    return client is not None and client.status == "running"
+
+
+def _current() -> Any:
+    """The client of this process, None if there is none."""
+    if (distributed := sys.modules.get("distributed")) is None:
+        return None
     try:
-        return bool(distributed.get_client().status == "running")
+        return distributed.get_client()
     except ValueError:
-        return False
+        return None
 
 
 def client_of(given: Any) -> Any:
@@ -86,7 +92,7 @@ def client_of(given: Any) -> Any:
             "the Dask engine needs the packages dask and distributed: install calibayes[dask]"
         ) from error
     if given is None:
-        client = _current(distributed)
+        client = _current()
     elif isinstance(given, str):
         client = _at_address(distributed, given)
     elif isinstance(given, distributed.Client):
@@ -95,6 +101,11 @@ def client_of(given: Any) -> Any:
         raise ValueError(
             f"client must be a distributed.Client, the address of a scheduler or None, got {given!r}"
         )
+    if client is None:
+        raise ValueError(
+            "there is no Dask client: open one, for example distributed.Client() for this machine, or pass Dask(client) or "
+            "Dask('tcp://address-of-the-scheduler:8786')"
+        )
     if client.status not in ("running", "connecting"):
         raise RuntimeError(
             f"the Dask client is {client.status}: open a new one, distributed.Client(address), and pass it"
@@ -102,22 +113,9 @@ def client_of(given: Any) -> Any:
     return client
 
 
-def _current(distributed: Any) -> Any:
-    try:
-        return distributed.get_client()
-    except ValueError as error:
-        raise ValueError(
-            "there is no Dask client: open one, for example distributed.Client() for this machine, or pass Dask(client) or "
-            "Dask('tcp://address-of-the-scheduler:8786')"
-        ) from error
-
-
 def _at_address(distributed: Any, address: str) -> Any:
     """A client of a scheduler: the current one if it has this address, else one that is opened once."""
-    try:
-        current = distributed.get_client()
-    except ValueError:
-        current = None
+    current = _current()
     if current is not None and current.scheduler.address == address:
         return current
     known = _opened.get(address)

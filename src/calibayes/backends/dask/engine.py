@@ -61,9 +61,8 @@ class Blocks:
     @property
     def are_usable(self) -> bool:
         """Whether there are blocks, none of which has failed or was dropped by the scheduler."""
-        return bool(self.futures) and all(
-            future.status not in ("cancelled", "error") for future in self.futures
-        )
+        has_failed = any(future.status in ("cancelled", "error") for future in self.futures)
+        return bool(self.futures) and not has_failed
 
 
 @contextmanager
@@ -95,8 +94,7 @@ def _kept_blocks(client: Any, source: Source, retries: int) -> Blocks:
 
 
 def _forget(key: tuple[int, int]) -> None:
-    blocks = _kept.pop(key, None)
-    if blocks is not None:
+    if blocks := _kept.pop(key, None):
         blocks.release()
 
 
@@ -144,8 +142,7 @@ def layered(before: Graph, parts: Graph, after: Graph, workers: Sequence[str | N
 
 
 def _load(loader: Unhashed) -> Block:
-    block: Block = aligned(loader.value())
-    return block
+    return aligned(loader.value())
 
 
 def aligned(part: Any) -> Any:
@@ -167,14 +164,6 @@ def _aligned_columns(columns: Any) -> Any:
     if all(array.flags.aligned for array in arrays):
         return columns
     return type(columns)(tuple(map(as_aligned, arrays)), shape=columns.shape)
-
-
-def cancelled() -> type[BaseException]:
-    """The error of a future whose task was dropped by the scheduler."""
-    from distributed import CancelledError
-
-    error: type[BaseException] = CancelledError
-    return error
 
 
 # -- Waiting for tasks of a Dask cluster that prefer some workers, whichever workers are lost meanwhile ------
@@ -312,14 +301,16 @@ class Dask:
     def _computed(self, apply: Any, function: Callable[[Block], Any], source: Source, plan: Plan) -> Any:
         """What the plan makes of the function's results; again if the scheduler was restarted or lost all workers."""
         client, problem, restarts = client_of(self.client), None, 0
+        from distributed import CancelledError
+
         while restarts <= self.retries:
             with blocks_of(client, source, self.retries) as blocks:
-                graph, keys = graph_of_pass(apply, function, blocks, plan)
+                graph, keys = pass_graph(apply, function, blocks, plan)
                 try:
                     return _gathered(client, graph, keys, self.retries if blocks.graph else 0, blocks.workers)
                 except WaitsForLostWorker:
                     blocks.release()
-                except cancelled() as error:
+                except CancelledError as error:
                     problem, restarts = error, restarts + 1
                     blocks.release()
         raise RuntimeError(
@@ -337,9 +328,7 @@ class Dask:
         return type(self), (client, self.split_every, self.retries)
 
 
-def graph_of_pass(
-    apply: Any, function: Callable[[Block], Any], blocks: Blocks, plan: Plan
-) -> tuple[Any, Any]:
+def pass_graph(apply: Any, function: Callable[[Block], Any], blocks: Blocks, plan: Plan) -> tuple[Any, Any]:
     """A graph that applies a function to each part of the rows by ``apply``, then the plan; and the keys of the results."""
     token = uuid4().hex
     name, model = f"calibayes-pass-{token}", f"calibayes-model-{token}"
@@ -393,20 +382,20 @@ def consecutive(items: Sequence[Any], number: int) -> list[Sequence[Any]]:
     return [items[start : start + number] for start in range(0, len(items), number)]
 
 
-def _sum_of_part(function: Callable[[Block], Any], part: Block | list[Block]) -> Any:
+def _results(function: Callable[[Block], Any], part: Block | list[Block]) -> Iterator[Any]:
+    """``function(block)`` of each block of a part."""
     reuse_freed_memory()
     with one_thread():
-        return total(function(aligned(block)) for block in _blocks(part))
+        for block in part if isinstance(part, list) else [part]:
+            yield function(aligned(block))
+
+
+def _sum_of_part(function: Callable[[Block], Any], part: Block | list[Block]) -> Any:
+    return total(_results(function, part))
 
 
 def _each_of_part(function: Callable[[Block], Any], part: Block | list[Block]) -> list[Any]:
-    reuse_freed_memory()
-    with one_thread():
-        return [function(aligned(block)) for block in _blocks(part)]
-
-
-def _blocks(part: Block | list[Block]) -> list[Block]:
-    return part if isinstance(part, list) else [part]
+    return list(_results(function, part))
 
 
 def _sum(*trees: Mapping[str, Any]) -> Any:
@@ -418,17 +407,11 @@ def _gathered(client: Any, graph: Graph, keys: Any, retries: int, preferred: Seq
 
     Raises WaitsForLostWorker if tasks wait for one of the preferred workers, and it is lost.
     """
-    with _released(client.get(graph, keys, sync=False, retries=retries)) as futures:
+    futures = client.get(graph, keys, sync=False, retries=retries)
+    try:
         if any(preferred):
             wait_for(client, futures, {worker for worker in preferred if worker})
         return client.gather(futures)
-
-
-@contextmanager
-def _released(futures: Any) -> Iterator[Any]:
-    """Futures that are released in the end, so that the scheduler forgets their tasks."""
-    try:
-        yield futures
-    finally:
+    finally:  # the scheduler forgets the tasks of released futures
         for future in futures if isinstance(futures, list) else [futures]:
             future.release()

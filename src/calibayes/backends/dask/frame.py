@@ -40,10 +40,8 @@ class DaskStream:
 
     def __post_init__(self) -> None:
         if self.data.ndim != 2:
-            dimensions = counted(self.data.ndim, "dimension")
-            raise ValueError(
-                f"X must have rows and columns, got a Dask {type(self.data).__name__} of {dimensions}"
-            )
+            given = f"a Dask {type(self.data).__name__} of {counted(self.data.ndim, 'dimension')}"
+            raise ValueError(f"X must have rows and columns, got {given}")
         refuse_duplicate_names(tuple(map(str, self._labels)))
         for role in ("target", "weight"):
             self._check_role(role, getattr(self, role))
@@ -77,7 +75,8 @@ class DaskStream:
         """Number of rows of each partition; they are computed, unless the chunks of an array are known."""
         if not self._is_frame and not np.isnan(self.data.shape[0]):
             return tuple(map(int, self.data.chunks[0]))
-        graph, keys = _tasks(self._narrow)
+        narrow = self.target if isinstance(self.target, str) else self._labels[0]
+        graph, keys = _tasks(self.data[[narrow]] if self._is_frame else self.data[:, :1])
         lengths = [("calibayes-length", i) for i in range(len(keys))]
         graph |= {name: (len, key) for name, key in zip(lengths, keys, strict=True)}
         return tuple(map(int, _computed(graph, lengths)))
@@ -93,15 +92,15 @@ class DaskStream:
         labels = [label for label in self._features if str(label) in names]
         graph, keys = _tasks(self._selected(labels))
         roles = [self._role_tasks(role, graph) for role in (self.target, self.weight)]
-        reader = _Reader(self._is_frame, tuple(labels), names, self.target, self.weight, self.origin)
+        target, weight = (role if isinstance(role, str) else None for role in (self.target, self.weight))
+        reader = _Reader(self._is_frame, tuple(labels), names, target, weight, self.origin)
         shared, chunk = f"calibayes-reader-{token}", f"calibayes-chunk-{token}"
         graph[shared] = (unwrapped, Unhashed(reader, shared))
         starts = accumulate(self.lengths, initial=0)
         chunks, places = [], []
         for i, (key, n, first) in enumerate(zip(keys, self.lengths, starts, strict=False)):
             if n:
-                values = [role(i, first, n) for role in roles]
-                graph[chunk, i] = (_read, shared, key, *values, first, n)
+                graph[chunk, i] = (_read, shared, key, *(role(i, first, n) for role in roles), first, n)
                 chunks.append((chunk, i))
                 places.append((first, n))
         return LazyParts(graph, chunks, places)
@@ -120,14 +119,6 @@ class DaskStream:
         """Labels of the columns besides labels and weights."""
         roles = [role for role in (self.target, self.weight) if isinstance(role, str)]
         return [label for label in self._labels if label not in roles]
-
-    @property
-    def _narrow(self) -> Any:
-        """A collection with the rows of the data and few columns."""
-        if not self._is_frame:
-            return self.data[:, :1]
-        named = isinstance(self.target, str)
-        return self.data[[self.target if named else self._labels[0]]]
 
     def _selected(self, labels: Sequence[Any]) -> Any:
         """The data with these columns and those of labels and weights; with at least one."""
@@ -184,15 +175,10 @@ class _Reader:
     is_frame: bool
     labels: tuple[Any, ...]
     names: tuple[str, ...]
-    target: Any
-    weight: Any
+    target: str | None
+    weight: str | None
+    """Columns of labels and weights; None if there are none, or if they are tasks of their own."""
     origin: Origin
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without labels and weights of other collections, which are tasks of their own."""
-        roles = {"target": self.target, "weight": self.weight}
-        named = {name: role if isinstance(role, str) else None for name, role in roles.items()}
-        return {**vars(self), **named}
 
     def table(self, rows: Any) -> Table:
         """The columns of a partition."""

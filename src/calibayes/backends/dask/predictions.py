@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 from uuid import uuid4
@@ -77,7 +76,7 @@ def predicted_lazily(model: Any, name: str, X: Any) -> Any:
 
     check_is_fitted(model)
     is_frame = dask_kind(X) == "frame"
-    given = _empty_frame(X) if is_frame else X
+    given = importlib.import_module("dask.dataframe.dispatch").make_meta(X) if is_frame else X
     validate_data(model, given, reset=False, skip_check_array=True)
     empty = np.empty((0, *_width(model, name)), dtype=_type(model, name, given))
     key = f"calibayes-model-{uuid4().hex}"
@@ -105,12 +104,6 @@ def _for_workers(model: Any) -> Any:
     return sent
 
 
-def _empty_frame(X: Any) -> Any:
-    """A data frame without rows that has the columns of a Dask data frame."""
-    dispatch: Any = importlib.import_module("dask.dataframe.dispatch")
-    return dispatch.make_meta(X)
-
-
 def _width(model: Any, name: str) -> tuple[int, ...]:
     """Number of values for each row: () for one, (k,) for one of each class."""
     k = len(model.classes_)
@@ -121,16 +114,8 @@ def _type(model: Any, name: str, rows: Any) -> Any:
     """The type of the predictions: that of the classes, or floats, in single precision for some models of such columns."""
     if name == "predict":
         return model.classes_.dtype
-    if not all(dtype == np.float32 for dtype in _column_types(rows)):
+    is_frame = hasattr(rows, "columns")
+    if not all(dtype == np.float32 for dtype in (rows.dtypes if is_frame else [rows.dtype])):
         return np.dtype(np.float64)
     row = np.zeros((1, rows.shape[1]), dtype=np.float32)
-    return np.asarray(getattr(model, name)(row if not hasattr(rows, "columns") else _framed(rows, row))).dtype
-
-
-def _column_types(rows: Any) -> Sequence[Any]:
-    return list(rows.dtypes) if hasattr(rows, "columns") else [rows.dtype]
-
-
-def _framed(frame: Any, row: Array) -> Any:
-    """A row of an array as a data frame with the columns of another one."""
-    return type(frame)(row, columns=frame.columns)
+    return np.asarray(getattr(model, name)(type(rows)(row, columns=rows.columns) if is_frame else row)).dtype

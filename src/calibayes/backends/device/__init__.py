@@ -4,14 +4,6 @@ Importing this package registers the device versions of the kernels.
 """
 
 from calibayes.backends.device import gaussian_kernels, level_kernels
-from calibayes.backends.device.array import DeviceArray, Placement, is_on_device, placement_of, to_numpy
+from calibayes.backends.device.array import placement_of
 
-__all__ = [
-    "DeviceArray",
-    "Placement",
-    "gaussian_kernels",
-    "is_on_device",
-    "level_kernels",
-    "placement_of",
-    "to_numpy",
-]
+__all__ = ["gaussian_kernels", "level_kernels", "placement_of"]

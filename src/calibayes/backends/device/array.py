@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partialmethod
 from typing import Any, TypeVar
@@ -314,7 +314,7 @@ class DeviceArray(NDArrayOperatorsMixin, OnDevice):
 
     # -- reductions --------------------------------------------------------------------------------------------------
 
-    def sum(self, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> DeviceArray:
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> DeviceArray:
         values = self.values if dtype is None else self.astype(dtype).values
         if self.dtype.kind == "b":
             values = self.astype(np.int64).values
@@ -328,12 +328,8 @@ class DeviceArray(NDArrayOperatorsMixin, OnDevice):
     min = partialmethod(_reduced, "min")
     any = partialmethod(_reduced, "any")
     all = partialmethod(_reduced, "all")
-
-    def argmax(self, axis: int | None = None) -> DeviceArray:
-        return self.wrap(self.placement.xp.argmax(self.values, axis=axis))
-
-    def argmin(self, axis: int | None = None) -> DeviceArray:
-        return self.wrap(self.placement.xp.argmin(self.values, axis=axis))
+    argmax = partialmethod(_reduced, "argmax")
+    argmin = partialmethod(_reduced, "argmin")
 
     # -- NumPy's functions -------------------------------------------------------------------------------------------
 
@@ -349,9 +345,7 @@ class DeviceArray(NDArrayOperatorsMixin, OnDevice):
         inputs[0].values = result.values
         return inputs[0]
 
-    def __array_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...], options: Mapping[str, Any]
-    ) -> Any:
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         if function not in FUNCTIONS:
             raise TypeError(f"np.{function.__name__} cannot be computed with arrays on a device")
         return FUNCTIONS[function](*args, **options)
@@ -385,14 +379,9 @@ def _joining(name: str) -> Callable[..., DeviceArray]:
     return join
 
 
-for _name in ("mean", "max", "min", "any", "all", "argmax", "argmin", "reshape"):
+for _name in ("sum", "mean", "max", "min", "any", "all", "argmax", "argmin", "reshape"):
     FUNCTIONS[getattr(np, _name)] = getattr(DeviceArray, _name)
 FUNCTIONS |= {np.stack: _joining("stack"), np.concatenate: _joining("concat")}
-
-
-@answers(np.sum)
-def _sum(array: DeviceArray, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> DeviceArray:
-    return array.sum(axis=axis, keepdims=keepdims, dtype=dtype)
 
 
 @answers(np.where)
@@ -430,8 +419,8 @@ def _diagonal(array: DeviceArray, offset: int = 0, axis1: int = 0, axis2: int = 
 def _diag(array: DeviceArray) -> DeviceArray:
     if array.ndim == 2:
         return _diagonal(array)
-    xp, place = array.placement.xp, array.placement
-    identity = xp.eye(len(array), dtype=array.values.dtype, device=place.device)
+    place = array.placement
+    identity = place.xp.eye(len(array), dtype=array.values.dtype, device=place.device)
     return array.wrap(identity * array.values)
 
 

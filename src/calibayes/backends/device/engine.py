@@ -82,10 +82,6 @@ def _are_rows_of(parts: Sequence[Array], table: Array) -> bool:
     if sum(len(part) for part in parts) != len(table) or not len(table):
         return False
     starts = np.cumsum([0] + [len(part) for part in parts[:-1]])
-    return all(
-        part.dtype == table.dtype
-        and part.shape[1:] == table.shape[1:]
-        and part.strides == table.strides
-        and part.__array_interface__["data"] == table[start:].__array_interface__["data"]
-        for start, part in zip(starts, parts, strict=True)
-    )
+    views = [table[start : start + len(part)] for start, part in zip(starts, parts, strict=True)]
+    pairs = zip(parts, views, strict=True)
+    return all(part.__array_interface__ == view.__array_interface__ for part, view in pairs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -27,11 +28,6 @@ def column_parts(d: int) -> list[slice]:
     return [slice(*pair) for pair in pairwise(ends)]
 
 
-def centered(place: Placement, x: Any, center: Any) -> Any:
-    """x - center in float64."""
-    return place.float64(x) - center
-
-
 def squared_lengths(place: Placement, x: Any) -> Any:
     """Sum of squares along the last axis."""
     return place.xp.linalg.vector_norm(x, axis=-1) ** 2
@@ -49,23 +45,24 @@ def diagonal_log_density(x: DeviceArray, mean: Any, variance: Any) -> DeviceArra
     shift = mean - middle
     constant = 0.5 * xp.sum(xp.log(precision), axis=1) - 0.5 * x.shape[1] * gaussian_density.LOG_TWO_PI
     if bool(xp.max(shift**2 * precision) > FAR):
-        return x.wrap(constant - 0.5 * _diagonal_distances(place, x.values, mean, precision))
+        roots = xp.sqrt(precision)
+        scaled = lambda c, difference: difference * roots[c, :]
+        return x.wrap(constant - 0.5 * _distances_by_mean(place, x.values, mean, scaled))
     parts = []
     for rows in row_ranges(x.shape[0], 24 * x.shape[1]):
-        block = centered(place, x.values[rows, :], middle)
+        block = place.float64(x.values[rows, :]) - middle
         parts.append(block * block @ (-0.5 * precision).T + block @ (shift * precision).T)
     return x.wrap(xp.concat(parts) + (constant - 0.5 * xp.sum(shift**2 * precision, axis=1)))
 
 
-def _diagonal_distances(place: Placement, x: Any, mean: Any, precision: Any) -> Any:
-    """Squared distances in standard deviations, (n, k), class by class."""
-    xp, roots = place.xp, place.xp.sqrt(precision)
+def _distances_by_mean(place: Placement, x: Any, mean: Any, scaled: Callable[[int, Any], Any]) -> Any:
+    """Squared lengths (n, k) of the scaled differences from the mean of each class, class by class."""
     parts = []
     for rows in row_ranges(x.shape[0], 24 * x.shape[1]):
-        block = place.float64(x[rows, :])
-        distances = [squared_lengths(place, (block - mean[c, :]) * roots[c, :]) for c in range(mean.shape[0])]
-        parts.append(xp.stack(distances, axis=1))
-    return xp.concat(parts)
+        block, classes = place.float64(x[rows, :]), range(mean.shape[0])
+        distances = [squared_lengths(place, scaled(c, block - mean[c, :])) for c in classes]
+        parts.append(place.xp.stack(distances, axis=1))
+    return place.xp.concat(parts)
 
 
 @device_version(gaussian_density.full_gaussian)
@@ -84,7 +81,7 @@ def _distances_by_class(place: Placement, x: Any, mean: Any, whitener: Any) -> A
     middle = xp.mean(mean, axis=0)
     shift = (whitener @ (mean - middle)[:, :, None])[:, :, 0]
     if bool(xp.max(xp.sum(shift**2, axis=1)) > FAR):
-        return _distances_one_by_one(place, x, mean, whitener)
+        return _distances_by_mean(place, x, mean, lambda c, difference: difference @ whitener[c, :, :].T)
     factors = [_padded_factor(place, whitener, shift, part) for part in column_parts(d)]
     parts = []
     for rows in row_ranges(x.shape[0], 8 * (d + PADDING + k * d // len(factors))):
@@ -101,8 +98,7 @@ def _padded_rows(place: Placement, x: Any, center: Any) -> Any:
     """Columns of one and zero before x - center."""
     xp, n = place.xp, x.shape[0]
     one = xp.ones((n, 1), dtype=xp.float64, device=place.device)
-    zero = place.zeros((n, PADDING - 1))
-    return xp.concat([one, zero, centered(place, x, center)], axis=1)
+    return xp.concat([one, place.zeros((n, PADDING - 1)), place.float64(x) - center], axis=1)
 
 
 def _padded_factor(place: Placement, whitener: Any, shift: Any, part: slice) -> Any:
@@ -111,19 +107,7 @@ def _padded_factor(place: Placement, whitener: Any, shift: Any, part: slice) -> 
     triangle = xp.permute_dims(whitener[:, part, : part.stop], (2, 0, 1))
     flat = xp.reshape(triangle, (part.stop, -1))
     first = xp.reshape(-shift[:, part], (1, -1))
-    zero = place.zeros((PADDING - 1, k * (part.stop - part.start)))
-    return xp.concat([first, zero, flat])
-
-
-def _distances_one_by_one(place: Placement, x: Any, mean: Any, whitener: Any) -> Any:
-    """The same with rows centered on the mean of each class."""
-    xp, d = place.xp, mean.shape[1]
-    parts = []
-    for rows in row_ranges(x.shape[0], 24 * d):
-        block = place.float64(x[rows, :])
-        white = [(block - mean[c, :]) @ whitener[c, :, :].T for c in range(mean.shape[0])]
-        parts.append(xp.stack([squared_lengths(place, part) for part in white], axis=1))
-    return xp.concat(parts)
+    return xp.concat([first, place.zeros((PADDING - 1, k * (part.stop - part.start))), flat])
 
 
 def _distances_shared(place: Placement, x: Any, mean: Any, whitener: Any) -> Any:
@@ -133,11 +117,10 @@ def _distances_shared(place: Placement, x: Any, mean: Any, whitener: Any) -> Any
     centers = (mean - middle) @ factor
     squares = xp.sum(centers**2, axis=1)
     if bool(xp.max(squares) > FAR):
-        shape = (mean.shape[0], *whitener.shape[1:])
-        return _distances_one_by_one(place, x, mean, xp.broadcast_to(whitener, shape))
+        return _distances_by_mean(place, x, mean, lambda c, difference: difference @ factor)
     parts = []
     for rows in row_ranges(x.shape[0], 24 * x.shape[1]):
-        white = centered(place, x[rows, :], middle) @ factor
+        white = (place.float64(x[rows, :]) - middle) @ factor
         distances = squared_lengths(place, white)[:, None] + squares - 2.0 * (white @ centers.T)
         parts.append(xp.where(distances > 0.0, distances, xp.zeros_like(distances)))
     return xp.concat(parts)
@@ -147,7 +130,7 @@ def _distances_shared(place: Placement, x: Any, mean: Any, whitener: Any) -> Any
 def linear_scores(x: DeviceArray, center: Any, slopes: Any, offsets: Any, variance: Any) -> DeviceArray:
     place, center, slopes = x.placement, x.raw(center), x.raw(slopes)
     ranges = row_ranges(x.shape[0], 16 * x.shape[1])
-    scores = [centered(place, x.values[rows, :], center) @ slopes.T for rows in ranges]
+    scores = [(place.float64(x.values[rows, :]) - center) @ slopes.T for rows in ranges]
     return x.wrap(place.xp.concat(scores) + x.raw(offsets))
 
 
@@ -229,7 +212,7 @@ def power_sums(
     k, d = w.shape[1], x.shape[1]
     first, second = place.zeros((k, d)), place.zeros((k, d))
     for rows in row_ranges(x.shape[0], 16 * d):
-        block = centered(place, x.values[rows, :], center)
+        block = place.float64(x.values[rows, :]) - center
         first = first + w[rows, :].T @ block
         second = second + w[rows, :].T @ (block * block)
     count = place.xp.broadcast_to(place.xp.sum(w, axis=0)[:, None], (k, d))
@@ -242,9 +225,8 @@ def up_to_second(
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
     place, center, w = x.placement, x.raw(center), x.raw(weights)
     second_weights = moments.sum_over_classes(weights).values if pool_second else w
-    first = sums_over_rows(
-        place, w, x.shape[1], 16 * x.shape[1], lambda rows: centered(place, x.values[rows, :], center)
-    )
+    centered = lambda rows: place.float64(x.values[rows, :]) - center
+    first = sums_over_rows(place, w, x.shape[1], 16 * x.shape[1], centered)
     return weights.sum(axis=0), x.wrap(first), x.wrap(_outer(place, x.values, center, second_weights))
 
 
@@ -271,9 +253,8 @@ def _outer_of_all(place: Placement, x: Any, center: Any, weights: Any) -> Any:
     d, k = x.shape[1], weights.shape[1]
     total = place.zeros((k, d, d))
     for rows in row_ranges(x.shape[0], 8 * d * (2 + k // len(column_parts(d)))):
-        block = centered(place, x[rows, :], center)
-        by_class = place.xp.broadcast_to(block[None, :, :], (1, *block.shape))
-        total = total + _symmetric_products(place, by_class, weights[rows, :][None, :, :])
+        block = place.float64(x[rows, :]) - center
+        total = total + _symmetric_products(place, block[None, :, :], weights[rows, :][None, :, :])
     return total
 
 
@@ -286,7 +267,7 @@ def _outer_of_weighted(
     total = place.zeros((k, d, d))
     for part in row_ranges(rows.shape[1], 24 * d * k):
         block = xp.take(x, xp.reshape(rows[:, part], (-1,)), axis=0)
-        block = xp.reshape(centered(place, block, center), (k, -1, d))
+        block = xp.reshape(place.float64(block) - center, (k, -1, d))
         total = total + _symmetric_products(place, block, cells[:, part][:, :, None])
     return total
 
@@ -323,8 +304,7 @@ def _symmetric_products(place: Placement, x: Any, weights: Any) -> Any:
         weighted = xp.reshape(weights[:, rows, :], (*shape, k, 1))
         strips = [_strip(place, block, weighted, part, groups) for part in column_parts(d)]
         triangles = triangles + xp.concat(strips, axis=1)
-    lower = xp.tril(triangles)
-    return lower + xp.matrix_transpose(xp.tril(triangles, k=-1))
+    return xp.tril(triangles) + xp.matrix_transpose(xp.tril(triangles, k=-1))
 
 
 def _strip(place: Placement, x: Any, weights: Any, part: slice, groups: int) -> Any:

@@ -96,8 +96,7 @@ class DeviceInput(HostInput):
             yield DeviceEngine(self.placement, (self.host, self.values))
 
     def rows(self, reader: Any, engine: Engine | None = None, how: Reading = AS_GIVEN) -> tuple[Array, Rows]:
-        on_host = InMemory(self._readable(reader), self.y, self.sample_weight)
-        return on_host.rows(reader, engine, how)
+        return InMemory(self._readable(reader), self.y, self.sample_weight).rows(reader, engine, how)
 
     def map(self, model: Any, method: str, function: OfTable) -> Any:
         _require_same_home(model, self.home(), method)
@@ -113,10 +112,7 @@ class DeviceInput(HostInput):
 
     def returned(self, result: Any) -> Any:
         """A result as an array of the library and device of X; labels that are no numbers stay in NumPy."""
-        if isinstance(result, DeviceArray):
-            return result.values
-        is_array = type(result) is np.ndarray and result.dtype.kind in "fiub"
-        return self.placement.array(result) if is_array else result
+        return result.values if isinstance(result, DeviceArray) else _placed(self.placement, result)
 
     def place(self) -> dict[str, Any]:
         return {HOME: self.home()}
@@ -126,9 +122,7 @@ def open_with_dispatch(X: Any, y: Any, sample_weight: Any) -> TableInput | None:
     """The kind of table of X while arrays on devices are dispatched; None for files, streams and collections."""
     if is_on_device(X):
         return DeviceInput(X, y, sample_weight)
-    if is_streamed(X):
-        return None
-    return HostInput(*taken_out(X, _on_host(y), _on_host(sample_weight)))
+    return None if is_streamed(X) else HostInput(*taken_out(X, _on_host(y), _on_host(sample_weight)))
 
 
 def _on_host(values: Any) -> Any:
@@ -171,6 +165,11 @@ def returned_home(home: Home, value: Any) -> Any:
         return value
     if isinstance(value, list):
         return [returned_home(home, part) for part in value]
+    return _placed(place, value)
+
+
+def _placed(place: Placement, value: Any) -> Any:
+    """A NumPy array of numbers as one of the library and device; anything else as it is."""
     is_array = type(value) is np.ndarray and value.dtype.kind in "fiub"
     return place.array(value) if is_array else value
 

@@ -6,8 +6,8 @@ product with a table is the sum of the table's entries, and whose transposed pro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -43,14 +43,6 @@ def first_largest(rows: DeviceArray) -> DeviceArray:
     return rows.wrap(rows.placement.xp.argmax(rows.values, axis=1))
 
 
-class RowInputs(NamedTuple):
-    """What `assess` needs of each row."""
-
-    labels: Any
-    weight: Any
-    held_out: Any
-
-
 @device_version(posterior.assess)
 def assess(
     log_joint: DeviceArray,
@@ -62,11 +54,9 @@ def assess(
     *,
     weights: bool = True,
 ) -> Assessment:
-    rows = RowInputs(*(log_joint.raw(array) for array in (labels, weight, held_out)))
-    sums, next_weights = assessed(
-        log_joint.placement, log_joint.values, rows, generative, decided, weights=weights
-    )
-    return assessment(log_joint.wrap(sums), None if next_weights is None else log_joint.wrap(next_weights))
+    place, rows = log_joint.placement, [log_joint.raw(array) for array in (labels, weight, held_out)]
+    sums, moved = assessed(place, log_joint.values, rows, generative, decided, weights=weights)
+    return assessment(log_joint.wrap(sums), None if moved is None else log_joint.wrap(moved))
 
 
 def assessment(sums: DeviceArray, weights: DeviceArray | None) -> Assessment:
@@ -78,13 +68,16 @@ def assessment(sums: DeviceArray, weights: DeviceArray | None) -> Assessment:
 def assessed(
     place: Placement,
     log_joint: Any,
-    rows: RowInputs,
+    rows: Sequence[Any],
     generative: float,
     decided: float,
     *,
     weights: bool = True,
 ) -> tuple[Any, Any]:
-    """Objective, training scores and held-out scores, (9,), and class weights (n, k) or None; see `posterior.assess`."""
+    """Objective, training scores and held-out scores, (9,), and class weights (n, k) or None; see `posterior.assess`.
+
+    ``rows`` are the labels, weights and held-out weights.
+    """
     xp, (labels, weight, held_out) = place.xp, rows
     log_posterior, _ = _normalized(place, log_joint)
     is_true = _is_label(place, labels, log_joint.shape[1])
@@ -170,8 +163,7 @@ class LevelIndicators:
 
     def of(self, rows: slice) -> Any:
         """(rows, cells): 1 where a row has the level; a code that is no level has no cell."""
-        xp = self.place.xp
-        by_cell = xp.take(self.codes[rows, :], self.column, axis=1)
+        by_cell = self.place.xp.take(self.codes[rows, :], self.column, axis=1)
         return self.place.float64(by_cell == self.level)
 
 
@@ -207,7 +199,7 @@ def fused_pass(
     sums, totals, classes = place.zeros((9,)), place.zeros((k, indicators.cells)), place.zeros((k,))
     for rows in indicators.ranges():
         cells = indicators.of(rows)
-        inputs = RowInputs(*(array[rows] for array in of_rows))
+        inputs = [array[rows] for array in of_rows]
         found, weights = assessed(place, cells @ values + log_prior, inputs, generative, decided)
         sums, totals, classes = sums + found, totals + weights.T @ cells, classes + xp.sum(weights, axis=0)
     return FusedSums(assessment(codes.wrap(sums), None), codes.wrap(totals), codes.wrap(classes))
@@ -243,9 +235,8 @@ def scores(x: DeviceArray, table: Any) -> DeviceArray:
 @device_version(event_counts.totals)
 def totals(x: DeviceArray, weights: Any) -> DeviceArray:
     place, d = x.placement, x.shape[1]
-    return x.wrap(
-        sums_over_rows(place, x.raw(weights), d, 8 * d, lambda rows: place.float64(x.values[rows, :]))
-    )
+    block = lambda rows: place.float64(x.values[rows, :])
+    return x.wrap(sums_over_rows(place, x.raw(weights), d, 8 * d, block))
 
 
 @device_version(event_counts.log_multinomial_coefficients)
@@ -276,10 +267,8 @@ def fortran_order(table: DeviceArray) -> DeviceArray:
 @device_version(level_counts.flag_counts)
 def flag_counts(x: DeviceArray, weights: Any) -> tuple[DeviceArray, DeviceArray]:
     place, d = x.placement, x.shape[1]
-    zeros = sums_over_rows(
-        place, x.raw(weights), d, 16 * d, lambda rows: 1.0 - place.float64(x.values[rows, :])
-    )
-    return x.wrap(zeros), totals(x, weights)
+    block = lambda rows: 1.0 - place.float64(x.values[rows, :])
+    return x.wrap(sums_over_rows(place, x.raw(weights), d, 16 * d, block)), totals(x, weights)
 
 
 @device_version(level_counts.flag_scores)

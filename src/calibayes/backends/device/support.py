@@ -5,34 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibayes import families
 from calibayes.backends.device.input import ADVICE
 from calibayes.core.protocols import Family, Rule
-from calibayes.families import covariances
+from calibayes.families import (
+    Bernoulli,
+    Categorical,
+    Complement,
+    Diagonal,
+    Full,
+    Gaussian,
+    Multinomial,
+    Spherical,
+    Tied,
+    TiedDiagonal,
+    TiedSpherical,
+)
+from calibayes.families.covariances import WeightedTied
 
-FAMILIES = (
-    families.Bernoulli,
-    families.Categorical,
-    families.Complement,
-    families.Gaussian,
-    families.Multinomial,
-)
-SHAPES = (
-    families.Diagonal,
-    families.Full,
-    families.Spherical,
-    families.Tied,
-    families.TiedDiagonal,
-    families.TiedSpherical,
-    covariances.WeightedTied,
-)
+FAMILIES = (Bernoulli, Categorical, Complement, Gaussian, Multinomial)
+SHAPES = (Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical, WeightedTied)
 
 
 def require_device_support(
-    families: Mapping[str, Family],
-    rule: Rule,
-    batch_size: int | None,
-    checkpoint: Any = None,
+    families: Mapping[str, Family], rule: Rule, batch_size: int | None, checkpoint: Any = None
 ) -> None:
     """Raises TypeError if a family, the rule or an option is not supported on a device."""
     for name, family in families.items():

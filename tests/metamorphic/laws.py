@@ -1,0 +1,243 @@
+"""Metamorphic laws: changes of a table, or of the way it is read, that must leave the predictions of a model alone.
+
+Each law is a function of a fitted model that returns other probabilities of the new rows, classes in the order of the model.
+A law that does not hold for all estimators by nature names the others with the reason, in `EXCEPTIONS`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+import calibayes
+from tests.metamorphic.tables import LawTable
+
+TOLERANCE = 1e-6
+"""Difference of probabilities by rounding, which calibration and stopping rules may enlarge."""
+ZONES = ("UTC", "America/New_York", "Asia/Kolkata")
+
+
+class NotApplicable(Exception):
+    """The law says nothing about this model, such as one that is not exported."""
+
+
+class Trained(NamedTuple):
+    """A model fitted to a table."""
+
+    model: Any
+    table: LawTable
+
+    def again(self, training: Any, labels: Any, new: Any, weights: np.ndarray | None = None) -> np.ndarray:
+        """Probabilities of the same estimator fitted to other rows, classes in ascending order."""
+        model = clone(self.model).fit(
+            training, labels, **({} if weights is None else {"sample_weight": weights})
+        )
+        return np.asarray(model.predict_proba(new))
+
+
+# -- Changes of the table ------------------------------------------------------------------------------------
+
+
+def class_names(trained, rng):
+    """Classes have other names, in another order."""
+    classes = np.unique(trained.table.labels)
+    letters = rng.permutation(list("qwertyuiopasdfghjklzxcvbnm"))[: len(classes)]
+    names = np.array([f"{letter}{name}" for letter, name in zip(letters, classes, strict=True)])
+    codes = np.searchsorted(classes, trained.table.labels)
+    probabilities = trained.again(trained.table.training, names[codes], trained.table.new)
+    return probabilities[:, np.searchsorted(np.sort(names), names)]
+
+
+def row_order(trained, rng):
+    """Training rows stand in another order."""
+    table = trained.table
+    order = rng.permutation(len(table.labels))
+    return trained.again(table.training.iloc[order].reset_index(drop=True), table.labels[order], table.new)
+
+
+def column_order(trained, rng):
+    """Columns stand in another order."""
+    table = trained.table
+    order = rng.permutation(table.training.shape[1])
+    return trained.again(table.training.iloc[:, order], table.labels, table.new.iloc[:, order])
+
+
+def _with_column(trained, rng, training: Any, new: Any) -> np.ndarray:
+    table = trained.table
+    frames = [table.training.copy(), table.new.copy()]
+    place = int(rng.integers(frames[0].shape[1] + 1))
+    for frame, cell in zip(frames, (training, new), strict=True):
+        frame.insert(place, "further", cell)
+    return trained.again(frames[0], table.labels, frames[1])
+
+
+def constant_column(trained, rng):
+    """There is a further column with one number."""
+    number = float(rng.choice([0.0, 1.0, -7.5]))
+    return _with_column(trained, rng, number, number)
+
+
+def constant_text(trained, rng):
+    """There is a further column with one level."""
+    if not get_tags(trained.model).input_tags.string:
+        raise NotApplicable("it reads numbers alone")
+    return _with_column(trained, rng, "same", "same")
+
+
+def missing_column(trained, rng):
+    """There is a further column without values."""
+    return _with_column(trained, rng, np.nan, np.nan)
+
+
+def powers_of_two(trained, rng):
+    """Each column of numbers is multiplied by a power of two."""
+    table = trained.table
+    frames = [table.training.copy(), table.new.copy()]
+    for name in table.training.columns[[kind.kind == "f" for kind in table.training.dtypes]]:
+        factor = 2.0 ** int(rng.integers(-12, 12))
+        for frame in frames:
+            frame[name] = frame[name] * factor
+    return trained.again(frames[0], table.labels, frames[1])
+
+
+# -- The same rows in another way ----------------------------------------------------------------------------
+
+
+def duplicates(trained, rng):
+    """Rows stand several times, or once with a weight: returns the difference between both."""
+    table = trained.table
+    times = rng.integers(1, 4, len(table.labels))
+    rows = np.repeat(np.arange(len(times)), times)
+    repeated = trained.again(table.training.iloc[rows].reset_index(drop=True), table.labels[rows], table.new)
+    weighted = trained.again(table.training, table.labels, table.new, times.astype(float))
+    return trained.model.predict_proba(table.new) + (weighted - repeated)
+
+
+def pieces(trained, rng):
+    """New rows are predicted in pieces."""
+    new = trained.table.new
+    ends = np.sort(rng.integers(1, len(new), 3))
+    parts = [part for part in np.split(np.arange(len(new)), ends) if len(part)]
+    return np.concatenate([trained.model.predict_proba(new.iloc[part]) for part in parts])
+
+
+def saved(trained, rng):
+    """The model is saved and loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.safetensors"
+        calibayes.save(trained.model, path)
+        return calibayes.load(path).predict_proba(trained.table.new)
+
+
+def by_sql(trained, rng):
+    """Probabilities come from a statement in DuckDB."""
+    import duckdb
+
+    statement = _exported(lambda: trained.model.to_sql("new_rows", dialect="duckdb"))
+    new_rows = trained.table.new
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone='Asia/Kolkata'")
+        connection.register("new_rows", new_rows)
+        return connection.execute(statement).df().to_numpy()
+
+
+def by_onnx(trained, rng):
+    """Probabilities come from an ONNX graph."""
+    import onnxruntime
+
+    from calibayes.export.onnx import feeds
+
+    exported = _exported(trained.model.to_onnx)
+    session = onnxruntime.InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, feeds(exported, trained.table.new))[1]
+
+
+def _exported(export: Callable[[], Any]) -> Any:
+    try:
+        return export()
+    except TypeError as error:
+        raise NotApplicable(str(error)) from error
+
+
+def polars(trained, rng):
+    import polars as pl
+
+    table = trained.table
+    return trained.again(pl.from_pandas(table.training), table.labels, pl.from_pandas(table.new))
+
+
+def arrow(trained, rng):
+    import pyarrow as pa
+
+    with_labels, new = (
+        pa.Table.from_pandas(frame, preserve_index=False) for frame in _labeled(trained.table)
+    )
+    return trained.again(with_labels, "label", new)
+
+
+def parquet(trained, rng):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder) / f"{part}.parquet") for part in ("training", "new")]
+        for frame, path in zip(_labeled(trained.table), paths, strict=True):
+            frame.to_parquet(path, row_group_size=50, index=False)
+        return trained.again(paths[0], "label", paths[1])
+
+
+def duckdb_in(zone: str) -> Callable[[Trained, np.random.Generator], np.ndarray]:
+    def law(trained, rng):
+        import duckdb
+
+        with duckdb.connect() as connection:
+            connection.execute(f"SET TimeZone='{zone}'")
+            frames = _labeled(trained.table)
+            for name, frame in zip(("training", "new"), frames, strict=True):
+                connection.register(f"{name}_frame", frame)
+                connection.execute(f"create table {name}_rows as select * from {name}_frame")
+            relations = [connection.table(f"{name}_rows") for name in ("training", "new")]
+            return trained.again(relations[0], "label", relations[1])
+
+    return law
+
+
+def dask(trained, rng):
+    import dask.dataframe as dd
+
+    with_labels, new = (dd.from_pandas(frame, npartitions=3) for frame in _labeled(trained.table))
+    model = clone(trained.model).fit(with_labels, "label")
+    return np.asarray(model.predict_proba(new).compute())
+
+
+def _labeled(table: LawTable) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return table.training.assign(label=table.labels), table.new
+
+
+Law = Callable[[Trained, np.random.Generator], np.ndarray]
+LAWS: dict[str, Law] = {
+    "class names": class_names,
+    "row order": row_order,
+    "column order": column_order,
+    "constant column": constant_column,
+    "constant text": constant_text,
+    "all-missing column": missing_column,
+    "powers of two": powers_of_two,
+    "duplicates": duplicates,
+    "pieces": pieces,
+    "saved": saved,
+    "SQL": by_sql,
+    "ONNX": by_onnx,
+    "polars": polars,
+    "Arrow": arrow,
+    "Parquet": parquet,
+    **{f"DuckDB in {zone}": duckdb_in(zone) for zone in ZONES},
+    "Dask": dask,
+}
+
+EXCEPTIONS: dict[tuple[str, str], str] = {}
+"""(law, name of the estimator) -> why the law does not hold."""
