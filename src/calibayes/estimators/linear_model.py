@@ -21,12 +21,7 @@ from calibayes.core.notices import PlainText, counted, listed
 from calibayes.core.protocols import Array, Engine
 from calibayes.core.verify import require_array, require_finite, require_instance, require_names
 from calibayes.estimators import log_kernel_densities as log_densities
-from calibayes.estimators.log_kernel_densities import (
-    LabeledNumbers,
-    LogDensityRecipe,
-    Report,
-    TrainingFeatures,
-)
+from calibayes.estimators.log_kernel_densities import LogDensityRecipe, Report, TrainingFeatures
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.checked_rows import Rows, class_factors, kept_rows_line
 from calibayes.model.notebook import html_method, mime_bundle
@@ -267,7 +262,7 @@ LEAST_DEVIATION = 1e-8
 class Training(NamedTuple):
     """The rows of a fit, and what each of its steps needs."""
 
-    rows: LabeledNumbers
+    rows: log_densities.LabeledNumbers
     weights: Array
     """Sample weights times class weights, for the linear classifier, (n,)."""
     table_rows: Rows

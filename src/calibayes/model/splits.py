@@ -202,10 +202,9 @@ def stratified_subset(codes: Array, most: int | None, seed: int) -> Array:
     n = len(codes)
     if most is None or n <= most:
         return np.arange(n)
-    share, counts = most / n, np.bincount(codes)
-    return np.sort(
-        some_of_each_class(codes, np.maximum(np.ceil(share * counts), np.minimum(counts, 10)), seed)
-    )
+    counts = np.bincount(codes)
+    of_class = np.maximum(np.ceil(most / n * counts), np.minimum(counts, 10))
+    return np.sort(some_of_each_class(codes, of_class, seed))
 
 
 def some_of_each_class(codes: Array, most: Array, seed: int) -> Array:
