@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -14,15 +13,10 @@ from calibayes.core.notices import PlainText, ProgressReporter, counted, text_ta
 from calibayes.core.protocols import Array, Engine, Layout
 from calibayes.core.verify import require
 from calibayes.engines import computing
+from calibayes.ensemble import standard_members
 from calibayes.ensemble.fitted_ensemble import TREES, FittedEnsemble
 from calibayes.ensemble.path_members import Member, PathMember
-from calibayes.ensemble.standard_members import (
-    STANDARD,
-    member_of,
-    named_members,
-    refuse_kept_rows,
-    standard_members,
-)
+from calibayes.ensemble.standard_members import STANDARD, member_of, named_members
 from calibayes.ensemble.training import MEMBER_ROWS, Deadline, EnsembleTraining
 from calibayes.estimators.discriminant_analysis import LinearDiscriminantAnalysis
 from calibayes.estimators.tabular import KernelNB
@@ -33,10 +27,10 @@ from calibayes.model.attributes import FittedAttribute
 from calibayes.model.checked_rows import Reading, Rows, class_probabilities, kept_rows_line, new_table
 from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import delegate
-from calibayes.model.parameters import adopt, estimator, unfitted_copy
+from calibayes.model.parameters import adopt, copy_without, estimator, unfitted_copy
 from calibayes.model.splits import divided
 from calibayes.model.table_inputs import open_rows
-from calibayes.model.training_rows import OUT_OF_FOLD, TRAINING, forget_adaptation, forget_rows, keep_shifted
+from calibayes.model.training_rows import OF_PRIORS, OF_ROWS, OUT_OF_FOLD, TRAINING, keep_shifted
 from calibayes.model.verification import verified_conversion
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.origin import like_frame
@@ -103,11 +97,9 @@ class PosteriorAverage(Classifier):
         y : (n,) labels
         sample_weight : (n,) floats, optional
         """
-        limit = (
-            np.inf
-            if self.time_limit is None
-            else parameters.number("time_limit", self.time_limit, 0.0, 1e300)
-        )
+        limit = np.inf
+        if self.time_limit is not None:
+            limit = parameters.number("time_limit", self.time_limit, 0.0, 1e300)
         deadline = Deadline(limit)
         given = open_rows(X, y, sample_weight)
         with computing(self.engine, self.n_jobs) as engine:
@@ -117,19 +109,12 @@ class PosteriorAverage(Classifier):
             if everything is not None:
                 everything = replace(everything.weighted(self.class_weight), conversion=reader.conversion_)
             rows = rows._replace(table=rows.table.with_cache())
-            members, settings = self._members(rows, classes), self._growth(rows)
-            seed, most = parameters.seed_of(self.random_state), None if settings is None else MEMBER_ROWS
+            members, growth = self._members(rows, classes), self._growth(rows)
+            seed, most = parameters.seed_of(self.random_state), None if growth is None else MEMBER_ROWS
+            division = divided(self.cv, rows, len(np.asarray(read.y)), seed, most)
+            progress = ProgressReporter(type(self).__name__, bool(self.verbose), 2 * len(members) + 1)
             training = EnsembleTraining(
-                members,
-                classes,
-                rows,
-                divided(self.cv, rows, len(np.asarray(read.y)), seed, most),
-                engine,
-                self.n_jobs,
-                deadline,
-                ProgressReporter(type(self).__name__, bool(self.verbose), 2 * len(members) + 1),
-                settings,
-                everything,
+                members, classes, rows, division, engine, self.n_jobs, deadline, progress, growth, everything
             )
             fitted = self._completed(training.run(), training)
         kept = given.kept(rows)
@@ -166,7 +151,8 @@ class PosteriorAverage(Classifier):
         names = tuple(str(name) for name in self.classes_)
         log_priors = ClassPrior(fixed=fixed).bind(Layout(names, ())).parameters({})["log_probability"]
         fitted = replace(self.fitted_, priors=np.exp(log_priors))
-        adjusted = forget_adaptation(forget_rows(adopt(copy.copy(self), {**vars(self), "fitted_": fitted})))
+        adjusted = copy_without(self, (*OF_ROWS, *OF_PRIORS))
+        adopt(adjusted, {**vars(adjusted), "fitted_": fitted})
         change = fitted.prior_shift - self.fitted_.prior_shift
         return keep_shifted(self, adjusted, change, np.exp(log_priors))
 
@@ -204,24 +190,18 @@ class PosteriorAverage(Classifier):
 
 def _left_out(fitted: FittedEnsemble) -> list[str]:
     """What was not done to save time, and why."""
-    ended = {name: path for name, path in fitted.paths.items() if path.ended}
-    return [
-        *_growth_lines(fitted),
-        *([f"compared on {fitted.tried_rows} of {fitted.rows} rows"] * (fitted.tried_rows < fitted.rows)),
-        *(
-            f"{name} {'were' if name == TREES else 'was'} left out: {reason}"
-            for name, reason in fitted.skipped.items()
-        ),
-        *(
-            f"column {column.name!r} was left out: {column.reason.removesuffix(': left out')}"
-            for column in fitted.schema.columns
-            if column.kind == IDENTIFIER
-        ),
-        *(
-            f"{name} was not trained beyond total step {path.total_step[-1]:g}: {path.ended}"
-            for name, path in ended.items()
-        ),
-    ]
+    lines = _growth_lines(fitted)
+    if fitted.tried_rows < fitted.rows:
+        lines.append(f"compared on {fitted.tried_rows} of {fitted.rows} rows")
+    for name, reason in fitted.skipped.items():
+        lines.append(f"{name} {'were' if name == TREES else 'was'} left out: {reason}")
+    for column in fitted.schema.columns:
+        if column.kind == IDENTIFIER:
+            lines.append(f"column {column.name!r} was left out: {column.reason.removesuffix(': left out')}")
+    for name, path in fitted.paths.items():
+        if path.ended:
+            lines.append(f"{name} was not trained beyond total step {path.total_step[-1]:g}: {path.ended}")
+    return lines
 
 
 def _growth_lines(fitted: FittedEnsemble) -> list[str]:
@@ -363,33 +343,27 @@ class BayesClassifier(PosteriorAverage):
     def _members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
         learns_from_some = self.cv is None and self._growth(rows) is not None
         k, most = len(classes), MEMBER_ROWS if learns_from_some else None
-        if self.families is None:
-            return standard_members(None, rows, k, self.keep_rows, most)
-        if isinstance(self.families, str):
-            raise ValueError(
-                f"families must be a list, got {self.families!r}; for example [{self.families!r}]"
-            )
-        names = [entry for entry in self.families if isinstance(entry, str) and entry != TREES]
+        given = self.families
+        if given is None:
+            return standard_members.standard_members(None, rows, k, self.keep_rows, most)
+        if isinstance(given, str):
+            raise ValueError(f"families must be a list, got {given!r}; for example [{given!r}]")
+        entries = [entry for entry in given if entry != TREES]
+        names = [entry for entry in entries if isinstance(entry, str)]
         unknown = [name for name in names if name not in STANDARD]
         if unknown:
-            raise ValueError(
-                f"unknown member {unknown[0]!r}; the members are {', '.join([*STANDARD, TREES])}"
-            )
-        listed = named_members(
-            [(entry, None) if isinstance(entry, str) else entry for entry in self.families if entry != TREES]
-        )
+            known = ", ".join([*STANDARD, TREES])
+            raise ValueError(f"unknown member {unknown[0]!r}; the members are {known}")
+        listed = named_members([(entry, None) if isinstance(entry, str) else entry for entry in entries])
         if not self.keep_rows:
             for name, *parts in listed:
-                refuse_kept_rows(name, *parts)
-        standard = standard_members(names, rows, k, most_rows=most) if names else {}
-        return {
-            name: standard[name] if name in standard else member_of(name, *parts) for name, *parts in listed
-        }
+                standard_members.refuse_kept_rows(name, *parts)
+        members = standard_members.standard_members(names, rows, k, most_rows=most) if names else {}
+        return {name: members.get(name) or member_of(name, *parts) for name, *parts in listed}
 
     def _growth(self, rows: Rows) -> GrowthSettings | None:
-        is_grown = (
-            len(rows.codes) >= ROWS_FOR_TREES if self.families is None else TREES in list(self.families)
-        )
+        is_large = len(rows.codes) >= ROWS_FOR_TREES
+        is_grown = is_large if self.families is None else TREES in list(self.families)
         return GrowthSettings() if is_grown else None
 
     def _completed(self, fitted: FittedEnsemble, training: EnsembleTraining) -> FittedEnsemble:
@@ -440,9 +414,8 @@ class BayesClassifier(PosteriorAverage):
         density, priors = self.fitted_.density, self.fitted_.priors
         for needed in (method, *(("with_priors",) if priors is not None else ())):
             if not hasattr(density, needed):
-                raise ValueError(
-                    f"{type(density).__name__} has no `{needed}`: choose another member by `density`, such as {DENSITY!r}"
-                )
+                advice = f"choose another member by `density`, such as {DENSITY!r}"
+                raise ValueError(f"{type(density).__name__} has no `{needed}`: {advice}")
         return density if priors is None else density.with_priors(priors)
 
 

@@ -8,15 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.core import verify
 from calibayes.core.protocols import Array
-from calibayes.core.verify import (
-    TOLERANCE,
-    require,
-    require_names,
-    require_number,
-    require_positions,
-    require_probabilities,
-)
+from calibayes.core.verify import TOLERANCE, require, require_names
 from calibayes.encoders.schema import Schema
 from calibayes.ensemble.grown_trees import GrownTrees
 from calibayes.ensemble.path_members import CalibrationPath
@@ -85,7 +79,7 @@ class FittedEnsemble:
         k = verify_classes(self.classes)
         require(len(self.names) > 0 and self.schema.names == self.names, "the schema has other columns")
         for name in ("class_frequencies", *(("priors",) if self.priors is not None else ())):
-            probabilities = require_probabilities(name, getattr(self, name), (k,))
+            probabilities = verify.require_probabilities(name, getattr(self, name), (k,))
             require(bool((probabilities > 0).all()), f"{name} contains a probability of 0")
         self._verify_weights()
         for name, model in self.models.items():
@@ -95,15 +89,14 @@ class FittedEnsemble:
         require(0 <= self.tried_rows <= self.rows, f"tried_rows is {self.tried_rows} of {self.rows} rows")
         if self.grown is not None:
             require(len(self.grown.log_factors[0]) == k, "the trees have other classes")
-            require_positions("columns of the trees", self.grown.bytes.indices, len(self.names))
+            verify.require_positions("columns of the trees", self.grown.bytes.indices, len(self.names))
 
     def _verify_weights(self) -> None:
         for name, weight in self.weights.items():
-            require_number(f"the weight of {name!r}", weight, 0.0, 1.0 + TOLERANCE)
+            verify.require_number(f"the weight of {name!r}", weight, 0.0, 1.0 + TOLERANCE)
         require(list(self.weights)[-1:] == [FREQUENCIES], f"the last weight must be that of {FREQUENCIES!r}")
-        require(
-            abs(sum(self.weights.values()) - 1.0) <= TOLERANCE, "the weights of the members do not sum to 1"
-        )
+        is_one = abs(sum(self.weights.values()) - 1.0) <= TOLERANCE
+        require(is_one, "the weights of the members do not sum to 1")
         members = [name for name in self.weights if name != FREQUENCIES]
         require_names("paths", self.paths, members)
         require_names("models", self.models, [name for name in members if self.weights[name] > 0])

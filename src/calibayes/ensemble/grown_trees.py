@@ -58,12 +58,10 @@ class GrownTrees:
         require_length("masses", self.masses, len(self.forests))
         k = len(require_array("log_factors", self.log_factors[0], (None, None)))
         for forest, log_factor, mass in zip(self.forests, self.log_factors, self.masses, strict=True):
-            leaves, columns = sum(forest.leaves), forest.column
+            leaves, d = sum(forest.leaves), len(self.bytes.indices)
             require_finite("log_factors", log_factor, (k, leaves))
             require_finite("masses", mass, (leaves,), 0.0)
-            require(
-                bool((columns < len(self.bytes.indices)).all()), "a tree splits a column that is not there"
-            )
+            require(bool((forest.column < d).all()), "a tree splits a column that is not there")
         require(len(require_array("losses", self.losses, (None,))) > 0, "losses are empty")
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -14,30 +14,20 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Engine, Model, ModelArrays
 from calibayes.core.verify import require, require_array, require_number, require_positions
 from calibayes.encoders.encoder import Encoder
+from calibayes.estimators import joint_kernel
 from calibayes.estimators.generative import GenerativeClassifier
-from calibayes.estimators.joint_kernel import (
-    PRIOR_ROWS,
-    JointDensity,
-    Smoothing,
-    best_smoothing,
-    evenly_spaced,
-    joint_density,
-    log_posterior,
-    smoothing_scores,
-    trained_at,
-)
+from calibayes.estimators.joint_kernel import JointDensity, Smoothing, joint_density
 from calibayes.families import Gaussian, Product
 from calibayes.kernels.joint_density import STEPS, concatenate
 from calibayes.kernels.posterior import best_temperature, held_out_scores, is_lower, log_normalize
 from calibayes.learn import TOTAL_STEPS, follow_path
-from calibayes.learn.train import Fold, fold_runs, held_out_predictions, path_run, prepare_folds, train_along
+from calibayes.learn.train import fold_runs, held_out_predictions, path_run, prepare_folds, train_along
 from calibayes.model.binding import every
 from calibayes.model.checked_rows import Rows, TrainingRows
 from calibayes.model.decision import tempered
 from calibayes.model.estimator import GenerativeEstimator, holding, recipe_of
 from calibayes.model.fitted import LOG_TEMPERATURES, begin, fit
-from calibayes.model.recipe import Recipe, assemble, shared_folds
-from calibayes.tables.row_blocks import ArraySource
+from calibayes.model.recipe import assemble, shared_folds
 
 EnsembleLoss = Callable[[Array], float | None]
 """Held-out log loss of an ensemble with a further member, from its predictions; None without other members."""
@@ -76,13 +66,18 @@ class CalibrationPath:
         require_positions("best", [self.best], steps)
         require_number("temperature", self.temperature, 1e-12, 1e12)
 
+    @classmethod
+    def unevaluated(cls, total_step: float = 0.0) -> Self:
+        """A path of one step without scores."""
+        return cls(np.full(1, total_step), np.full(1, np.nan), np.full(1, np.nan), 0)
+
     @property
     def stop(self) -> float:
         """The sum of steps that is used."""
         return float(self.total_step[self.best])
 
 
-NO_PATH = CalibrationPath(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0)
+NO_PATH = CalibrationPath.unevaluated()
 """The path of a member that no fold was held out for."""
 
 
@@ -168,15 +163,13 @@ class RefitMember:
             model = self._fitted(training, labels[~mask], context.engine)
             out_of_fold[mask] = model.predict_log_proba(rows.table.rows(mask))
         loss, error = held_out_scores(out_of_fold, rows.codes, rows.weight)
-        return MemberResult(
-            out_of_fold, CalibrationPath(np.array([np.nan]), np.array([loss]), np.array([error]), 0)
-        )
+        path = CalibrationPath(np.array([np.nan]), np.array([loss]), np.array([error]), 0)
+        return MemberResult(out_of_fold, path)
 
     def train(self, context: FoldContext, path: CalibrationPath) -> Any:
         return self._fitted(context.rows, context.labels, context.engine)
 
-    def train_density(self, context: FoldContext, path: CalibrationPath) -> Any:
-        return self.train(context, path)
+    train_density = train
 
     def _fitted(self, rows: Rows, labels: Array, engine: Engine) -> Any:
         model = clone(self.estimator)
@@ -276,7 +269,9 @@ class PathMember:
         evaluated: list[tuple[float, float, float, float]] = []
         for total_step in follow_path(runs, source, context.engine, self.total_steps):
             predictions = held_out_predictions(folds, runs, source, context.engine, k)
-            temperature = self._temperature(predictions, rows)
+            temperature = 1.0
+            if self.is_tempered:
+                temperature = best_temperature(predictions, rows.codes, rows.weight, LOG_TEMPERATURES)
             predictions = predictions if temperature == 1.0 else tempered(predictions, temperature)
             loss, error = held_out_scores(predictions, rows.codes, rows.weight)
             if not evaluated or loss < min(entry[1] for entry in evaluated):
@@ -290,11 +285,6 @@ class PathMember:
         best = int(np.argmin(losses))
         path = CalibrationPath(steps, losses, errors, best, stopping.reason, float(temperatures[best]))
         return MemberResult(best_predictions, path)
-
-    def _temperature(self, predictions: Array, rows: Rows) -> float:
-        if not self.is_tempered:
-            return 1.0
-        return best_temperature(predictions, rows.codes, rows.weight, LOG_TEMPERATURES)
 
     def train(self, context: FoldContext, path: CalibrationPath) -> GenerativeEstimator:
         rows, engine = context.summed_rows, context.engine
@@ -364,19 +354,18 @@ class KernelMember:
         out_of_fold = np.full((len(rows.codes), k), np.nan)
         densities = [joint_density(training, k, self.kept_rows, self.seed) for training in context.training]
         if not densities:
-            return MemberResult(
-                out_of_fold, KernelPath(np.zeros(1), np.full(1, np.nan), np.full(1, np.nan), 0)
-            )
+            return MemberResult(out_of_fold, KernelPath.unevaluated())
         by_fold = _evaluated_rows(context.held_out, densities)
         parts = zip(densities, by_fold, strict=True)
         votes = concatenate([density.votes(rows.table, positions) for density, positions in parts])
         positions = np.concatenate(by_fold)
         sizes = [len(fold_positions) for fold_positions in by_fold]
         priors = np.repeat([density.prior for density in densities], sizes, axis=0)
-        losses, errors = smoothing_scores(votes, priors, rows.codes[positions], rows.weight[positions])
-        place, best = best_smoothing(losses)
-        smoothing = Smoothing(best, float(PRIOR_ROWS[place]))
-        out_of_fold[positions] = log_posterior(votes, priors, smoothing)
+        codes, weight = rows.codes[positions], rows.weight[positions]
+        losses, errors = joint_kernel.smoothing_scores(votes, priors, codes, weight)
+        place, best = joint_kernel.best_smoothing(losses)
+        smoothing = Smoothing(best, float(joint_kernel.PRIOR_ROWS[place]))
+        out_of_fold[positions] = joint_kernel.log_posterior(votes, priors, smoothing)
         steps = np.arange(float(STEPS))
         path = KernelPath(steps, losses[place], errors[place], best, prior_rows=smoothing.prior_rows)
         loss, error = losses[place, best], errors[place, best]
@@ -386,22 +375,20 @@ class KernelMember:
     def train(self, context: FoldContext, path: CalibrationPath) -> Any:
         assert isinstance(path, KernelPath)
         smoothing = Smoothing(int(path.stop), path.prior_rows)
-        model = trained_at(context.rows, context.classes, smoothing, self.kept_rows, self.seed)
+        model = joint_kernel.trained_at(context.rows, context.classes, smoothing, self.kept_rows, self.seed)
         model.n_jobs = context.n_jobs
         return model
 
-    def train_density(self, context: FoldContext, path: CalibrationPath) -> Any:
-        return self.train(context, path)
+    train_density = train
 
 
 def _evaluated_rows(held_out: Sequence[Array], densities: list[JointDensity]) -> list[Array]:
     """Positions of the held-out rows that are evaluated in each fold."""
     positions = [np.flatnonzero(mask) for mask in held_out]
-    distances = sum(
-        float(len(fold)) * len(density.codes) for fold, density in zip(positions, densities, strict=True)
-    )
+    pairs = zip(positions, densities, strict=True)
+    distances = sum(float(len(fold)) * len(density.codes) for fold, density in pairs)
     share = min(MOST_DISTANCES / max(distances, 1.0), 1.0)
-    return [fold[evenly_spaced(len(fold), int(np.ceil(share * len(fold))))] for fold in positions]
+    return [joint_kernel.evenly_spaced(fold, share) for fold in positions]
 
 
 # -- A Gaussian member for tables with more columns than rows: its shrinkage is chosen on held-out rows ------
@@ -422,6 +409,10 @@ class ShrinkagePath(CalibrationPath):
     def verify(self) -> None:
         super().verify()
         require_number("factor", self.factor, 1e-6, 1e6)
+
+
+Evaluated = tuple[Array, list[tuple[float, float]]]
+"""Held-out predictions of an amount of shrinkage, and their log loss and error for each factor."""
 
 
 @dataclass(frozen=True)
@@ -450,51 +441,46 @@ class ShrinkageMember:
     def evaluate(self, context: FoldContext) -> MemberResult:
         rows, k = context.rows, len(context.classes)
         if not context.held_out:
-            strongest = ShrinkagePath(np.array(self.amounts[:1]), np.full(1, np.nan), np.full(1, np.nan), 0)
+            strongest = ShrinkagePath.unevaluated(self.amounts[0])
             return MemberResult(np.full((len(rows.codes), k), np.nan), strongest)
         recipe = recipe_of(self._estimator(self.amounts[0]), context.engine)
         source, folds = shared_folds(recipe, rows, context.classes, context.held_out, context.training)
-        models, sums = prepare_folds(folds, source, context.engine, k)
-        evaluated: list[tuple[Array, list[tuple[float, float]]]] = []
+        rule, (models, sums) = recipe.rule, prepare_folds(folds, source, context.engine, k)
+        evaluated: list[Evaluated] = []
         for amount in self.amounts:
-            by_fold = [self._shrunk(model, total, amount) for model, total in zip(models, sums, strict=True)]
-            predictions = _predictions(recipe, folds, by_fold, sums, source, k)
-            inflated = [_inflated(predictions, context.constant, factor) for factor in FACTORS]
-            evaluated.append(
-                (predictions, [held_out_scores(posterior, rows.codes, rows.weight) for posterior in inflated])
-            )
+            runs = []
+            for fold, model, total in zip(folds, models, sums, strict=True):
+                shrunk = self._shrunk(model, total, amount)
+                runs.append(path_run(shrunk, rule, rule.begin(shrunk, total), 0, fold.view))
+            predictions = held_out_predictions(folds, runs, source, context.engine, k)
+            inflated = (_inflated(predictions, context.constant, factor) for factor in FACTORS)
+            scores = [held_out_scores(posterior, rows.codes, rows.weight) for posterior in inflated]
+            evaluated.append((predictions, scores))
             if context.is_late():
                 break
-        slack = SLACK / max(len(rows.codes), 1)
-        return self._chosen(evaluated, context, slack)
+        return self._chosen(evaluated, context)
 
-    def _chosen(
-        self, evaluated: list[tuple[Array, list[tuple[float, float]]]], context: FoldContext, slack: float
-    ) -> MemberResult:
+    def _chosen(self, evaluated: list[Evaluated], context: FoldContext) -> MemberResult:
         """The strongest shrinkage, and for it the largest factor, whose loss is within the slack of the lowest."""
+        slack = SLACK / max(len(context.rows.codes), 1)
         losses, errors = np.moveaxis(np.array([scores for _, scores in evaluated]), 2, 0)
         best = int(np.argmax(losses.min(axis=1) <= losses.min() + slack))
         place = len(FACTORS) - 1 - int(np.argmax((losses[best] <= losses[best].min() + slack)[::-1]))
         factor, lowest = FACTORS[place], np.argmin(losses, axis=1)
         lowest[best] = place
-        at = np.arange(len(evaluated)), lowest
-        path = ShrinkagePath(
-            np.array(self.amounts[: len(evaluated)]), losses[at], errors[at], best, factor=factor
-        )
+        at, amounts = (np.arange(len(evaluated)), lowest), np.array(self.amounts[: len(evaluated)])
+        path = ShrinkagePath(amounts, losses[at], errors[at], best, factor=factor)
         text = f"shrinkage {path.stop:g}, factor {factor:g}: log loss {losses[best, place]:.4f}, "
         context.report(f"{text}error {errors[best, place]:.4f} on held-out rows", 1.0)
         return MemberResult(_inflated(evaluated[best][0], context.constant, factor), path)
 
-    def train(self, context: FoldContext, path: CalibrationPath) -> Any:
-        assert isinstance(path, ShrinkagePath)
-        return self._trained(context, path.stop, path.factor)
-
     def train_density(self, context: FoldContext, path: CalibrationPath) -> Any:
         """The estimator with the covariance as estimated: a factor improves the posterior, not the density."""
-        return self._trained(context, path.stop, 1.0)
+        return self.train(context, replace(cast(ShrinkagePath, path), factor=1.0))
 
-    def _trained(self, context: FoldContext, amount: float, factor: float) -> GenerativeClassifier:
-        estimator = self._estimator(amount, factor)
+    def train(self, context: FoldContext, path: CalibrationPath) -> GenerativeClassifier:
+        assert isinstance(path, ShrinkagePath)
+        estimator = self._estimator(path.stop, path.factor)
         fitted = fit(recipe_of(estimator, context.engine), context.classes, context.rows)
         holder = holding(estimator, fitted, context.rows.table)
         holder.engine = context.engine
@@ -510,20 +496,6 @@ class ShrinkageMember:
         layout = cast(Gaussian, product.families[self.name]).layout
         family = self.family(amount, 1.0).bind(layout).prepare(sums[self.name])
         return replace(product, families={self.name: family})
-
-
-def _predictions(
-    recipe: Recipe,
-    folds: Sequence[Fold],
-    models: list[Product],
-    sums: list[ModelArrays],
-    source: ArraySource,
-    k: int,
-) -> Array:
-    """log p(class | x) of the held-out rows of each fold, (n, k); NaN for a row in no fold."""
-    rule, parts = recipe.rule, zip(folds, models, sums, strict=True)
-    runs = [path_run(model, rule, rule.begin(model, total), 0, fold.view) for fold, model, total in parts]
-    return held_out_predictions(folds, runs, source, recipe.engine, k)
 
 
 def _inflated(log_posterior: Array, log_prior: Array, factor: float) -> Array:

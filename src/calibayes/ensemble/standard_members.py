@@ -9,26 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from calibayes import families
 from calibayes.encoders.bins import AdaptiveBins, InformedBins
 from calibayes.encoders.by_column_type import ByColumnType, MissingAsLevel
 from calibayes.encoders.dense import Dense, PrincipalComponents
 from calibayes.ensemble.fitted_ensemble import FREQUENCIES
 from calibayes.ensemble.path_members import KernelMember, Member, PathMember, RefitMember, ShrinkageMember
 from calibayes.estimators.generative import GenerativeClassifier
-from calibayes.families import (
-    Full,
-    Gaussian,
-    Inflated,
-    KernelDensity,
-    OneTree,
-    OverBins,
-    SignificantEdges,
-    SoftThreshold,
-    Tied,
-    TiedDiagonal,
-    Tree,
-    WithinClasses,
-)
+from calibayes.families import Gaussian, WithinClasses
 from calibayes.families.covariances import TowardsSphere
 from calibayes.model.binding import every, is_family
 from calibayes.model.checked_rows import Rows, keeps_rows
@@ -101,28 +89,28 @@ class TableSize:
 
 def _kernel(size: TableSize) -> GenerativeClassifier:
     """Kernel naive Bayes: kernel densities and levels by column, with missing values as a level."""
-    family = KernelDensity(OverBins())
+    family = families.KernelDensity(families.OverBins())
     encoder = MissingAsLevel(ByColumnType(AdaptiveBins()), ROWS_FOR_MISSING)
     return GenerativeClassifier(families=[("kernel", family, every, encoder)])
 
 
 def _tied(size: TableSize) -> GenerativeClassifier:
     """Gaussian classes with one covariance, hardly shrunk: small differences of correlated columns may matter."""
-    family = Gaussian(Tied(), prior=WithinClasses(rows=50.0, diagonal=0.1, floor=0.1))
+    family = Gaussian(families.Tied(), prior=WithinClasses(rows=50.0, diagonal=0.1, floor=0.1))
     return GenerativeClassifier(families=[("tied", family, every, Dense())])
 
 
 def _tied_in_span(share: float, factor: float) -> Gaussian:
     """Linear discriminant analysis, with a share of a spherical covariance."""
     prior = WithinClasses(rows=1.0, diagonal=0.0, floor=1e-3)  # for classes of one row each
-    return Gaussian(Tied(), prior=prior, regularizer=Inflated(factor, TowardsSphere(share)))
+    return Gaussian(families.Tied(), prior=prior, regularizer=families.Inflated(factor, TowardsSphere(share)))
 
 
 def _shrunken_centroids(threshold: float, factor: float) -> Gaussian:
     """Gaussian classes with one variance per column, and means that are equal in columns without clear differences."""
     prior = WithinClasses(rows=50.0, floor=0.5)
-    means = SoftThreshold(threshold)
-    return Gaussian(TiedDiagonal(), prior=prior, regularizer=Inflated(factor), means=means)
+    means = families.SoftThreshold(threshold)
+    return Gaussian(families.TiedDiagonal(), prior=prior, regularizer=families.Inflated(factor), means=means)
 
 
 def _tied_member(size: TableSize) -> Member:
@@ -144,12 +132,12 @@ def _full(size: TableSize) -> GenerativeClassifier:
     """
     prior = WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5, floor=0.1)
     encoder = PrincipalComponents(DIRECTIONS) if size.needs_components else Dense()
-    return GenerativeClassifier(families=[("full", Gaussian(Full(), prior=prior), every, encoder)])
+    return GenerativeClassifier(families=[("full", Gaussian(families.Full(), prior=prior), every, encoder)])
 
 
 def _tree(size: TableSize) -> GenerativeClassifier:
     """Tree-augmented naive Bayes on coarse bins that are cut where the class frequencies change."""
-    family = Tree(alpha=1.0, search=OneTree(SignificantEdges()), back_off=5.0)
+    family = families.Tree(alpha=1.0, search=families.OneTree(families.SignificantEdges()), back_off=5.0)
     encoder = MissingAsLevel(ByColumnType(InformedBins(few=16, parts=4)), ROWS_FOR_MISSING)
     return GenerativeClassifier(families=[("tree", family, every, encoder)])
 
@@ -193,10 +181,8 @@ def _too_much_work(size: TableSize) -> str:
     few, work = min(size.d, DIRECTIONS), _least_work(size)
     if work <= MOST_WORK:
         return _too_wide(size)
-    return (
-        f"{size.k} classes x {size.n} rows x {few}^2 components are {work:.1e} multiplications per pass, "
-        f"more than {MOST_WORK:.0e}"
-    )
+    cells = f"{size.k} classes x {size.n} rows x {few}^2 components"
+    return f"{cells} are {work:.1e} multiplications per pass, more than {MOST_WORK:.0e}"
 
 
 def _too_many_pairs(size: TableSize) -> str:
@@ -251,12 +237,9 @@ def _size(rows: Rows, k: int, most_rows: int | None) -> TableSize:
 
 def refuse_kept_rows(name: str, given: Any = None, *rest: Any) -> None:
     """Raise ValueError if a member, given by its name or as an estimator, keeps training rows."""
-    is_standard = given is None
-    if STANDARD[name].keeps_rows if is_standard else keeps_rows(given):
-        raise ValueError(
-            f"member {name!r} keeps training rows, which keep_rows=False forbids: leave it out of families, or set "
-            "keep_rows=True"
-        )
+    if STANDARD[name].keeps_rows if given is None else keeps_rows(given):
+        advice = "leave it out of families, or set keep_rows=True"
+        raise ValueError(f"member {name!r} keeps training rows, which keep_rows=False forbids: {advice}")
 
 
 def member_of(name: str, given: Any, *rest: Any) -> Member:
@@ -270,11 +253,11 @@ def member_of(name: str, given: Any, *rest: Any) -> Member:
             f"{name!r} is a {type(given).__name__}, but a member must be a family or an estimator of this package, such as "
             "GenerativeLogisticRegression(): average classifiers of other packages by scikit-learn's VotingClassifier"
         )
-    if isinstance(given, GenerativeEstimator) and given.training is not None:
+    if not isinstance(given, GenerativeEstimator):
+        return RefitMember(given)
+    if given.training is not None:
         given.training.refuse_checkpoint("the members of an ensemble")
-    if isinstance(given, GenerativeEstimator) and _has_path(given):
-        return PathMember(given)
-    return RefitMember(given)
+    return PathMember(given) if _has_path(given) else RefitMember(given)
 
 
 def _is_of_this_package(estimator: Any) -> bool:
@@ -287,23 +270,21 @@ def _has_path(estimator: GenerativeEstimator) -> bool:
     """Whether it is trained by full updates from the statistics of the data, so that a sum of steps says how far."""
     options = TrainingOptions() if estimator.training is None else estimator.training
     start = traits_of(estimator).start if options.start is None else options.start
-    is_plain = start == "data" and options.batch_size is None and options.validation_fraction is None
-    is_plain = is_plain and options.temperature == 1.0
+    is_whole = options.batch_size is None and options.validation_fraction is None
+    is_plain = start == "data" and is_whole and options.temperature == 1.0
     return is_plain and not rule_named(estimator.rule).is_closed_form
 
 
 def named_members(given: Any) -> list[tuple[Any, ...]]:
     """Entries that begin with a name, all names different. Raises ValueError if they are not."""
     entries = list(given.items()) if isinstance(given, Mapping) else list(given)
-    if not all(
-        isinstance(entry, tuple | list) and len(entry) > 1 and isinstance(entry[0], str) for entry in entries
-    ):
-        raise ValueError(f"give a list of (name, model), got {given!r}")
+    for entry in entries:
+        if not (isinstance(entry, tuple | list) and len(entry) > 1 and isinstance(entry[0], str)):
+            raise ValueError(f"give a list of (name, model), got {given!r}")
     names = [entry[0] for entry in entries]
     if not names:
         raise ValueError("there is nothing to average: give at least one member")
     if len(set(names)) < len(names) or FREQUENCIES in names:
-        raise ValueError(
-            f"give names that differ from each other and from {FREQUENCIES!r}: {', '.join(names)}"
-        )
+        listed = ", ".join(names)
+        raise ValueError(f"give names that differ from each other and from {FREQUENCIES!r}: {listed}")
     return [tuple(entry) for entry in entries]

@@ -16,28 +16,12 @@ from calibayes.encoders.schema import column_types
 from calibayes.ensemble.fitted_ensemble import FREQUENCIES, TREES, FittedEnsemble
 from calibayes.ensemble.grown_trees import GrownTrees
 from calibayes.ensemble.path_members import EnsembleLoss, FoldContext, Member, MemberResult
-from calibayes.kernels.level_counts import places_in_class
-from calibayes.kernels.posterior import (
-    held_out_scores,
-    is_lower,
-    log_loss,
-    log_normalize,
-    mix,
-    mixture_weights,
-)
-from calibayes.kernels.tree_growth import (
-    GrownForests,
-    GrowthFold,
-    GrowthRows,
-    GrowthSettings,
-    Report,
-    by_first_row,
-    fold_of,
-    grow_forests,
-)
+from calibayes.kernels import posterior, tree_growth
+from calibayes.kernels.posterior import held_out_scores, log_loss, mixture_weights
+from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.kernels.tree_nodes import packed_classes
 from calibayes.model.checked_rows import Rows, TrainingRows, class_frequencies
-from calibayes.model.splits import LEAST_OF_CLASS, Division, EvaluationFolds, unit_weight
+from calibayes.model.splits import LEAST_OF_CLASS, Division, EvaluationFolds, some_of_each_class, unit_weight
 from calibayes.model.training_rows import HELD_OUT_ROWS, HeldOut
 
 SHARE = 0.5
@@ -72,7 +56,7 @@ class GrowthTask(NamedTuple):
     rows: Rows
     log_members: Array
     held_out: Sequence[Array]
-    report: Report = lambda rounds, loss: False
+    report: tree_growth.Report = lambda rounds, loss: False
 
 
 class HeldOutScores(NamedTuple):
@@ -92,16 +76,17 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     encoder = OrderedBytes().fit(rows.summary, rows.table.used)
     columns = encoder.encode(rows.table)
     weight = rows.weight / unit_weight(rows)  # priors of trees are in rows
-    order = by_first_row(rows.codes, task.log_members.shape[1])
+    order = tree_growth.by_first_row(rows.codes, task.log_members.shape[1])
     place = np.argsort(order)
-    sample = GrowthRows(columns, place[rows.codes], weight, SHARE * task.log_members[:, order])
-    folds = [fold_of(sample, mask) for mask in task.held_out]
-    grown = grow_forests(folds, _bounded(settings, folds), report=task.report)
+    log_start = SHARE * task.log_members[:, order]
+    sample = tree_growth.GrowthRows(columns, place[rows.codes], weight, log_start)
+    folds = [tree_growth.fold_of(sample, mask) for mask in task.held_out]
+    grown = tree_growth.grow_forests(folds, _bounded(settings, folds), report=task.report)
     if not any(part.forest.count for part in grown.forests):
         return None
     out_of_fold = np.full(task.log_members.shape, np.nan)
     for mask, part in zip(task.held_out, grown.forests, strict=True):
-        out_of_fold[mask] = log_normalize(part.held_out_scores)[0][:, place]
+        out_of_fold[mask] = posterior.log_normalize(part.held_out_scores)[0][:, place]
     of_trees = _weight(task, out_of_fold)
     if of_trees == 0.0:
         return None
@@ -112,10 +97,19 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
         np.log(max(1.0 - of_trees, np.finfo(np.float64).tiny)) + task.log_members[predicted],
     )
     scores = held_out_scores(average[predicted], rows.codes[predicted], rows.weight[predicted])
-    return _as_value(encoder, grown, of_trees, place), HeldOutScores(*scores, average)
+    trees = GrownTrees(
+        share=SHARE,
+        weight=of_trees,
+        bytes=encoder,
+        forests=tuple(part.forest for part in grown.forests),
+        log_factors=tuple(part.log_factor[place] for part in grown.forests),
+        masses=tuple(part.mass for part in grown.forests),
+        losses=grown.losses,
+    )
+    return trees, HeldOutScores(*scores, average)
 
 
-def _bounded(settings: GrowthSettings, folds: Sequence[GrowthFold]) -> GrowthSettings:
+def _bounded(settings: GrowthSettings, folds: Sequence[tree_growth.GrowthFold]) -> GrowthSettings:
     """The settings with fewer trees if there are so many bins and classes that growth would take too long."""
     columns, _, _, log_scores = folds[0].training
     sums = int(columns.first[-1]) * packed_classes(log_scores.shape[1])
@@ -127,58 +121,33 @@ def _weight(task: GrowthTask, out_of_fold: Array) -> float:
     """The weight of the trees beside the members' average: 1 unless that is at least as good, 0 if it is much better."""
     rows, own = task.rows, np.arange(len(task.rows.codes))
     log_true = np.stack([part[own, rows.codes] for part in (task.log_members, out_of_fold)], axis=1)
-    predicted = ~np.isnan(log_true).any(axis=1)
-    of_members, of_trees = mixture_weights(
-        log_true[predicted], rows.weight[predicted], JEFFREYS * unit_weight(rows)
-    )
+    predicted, prior = ~np.isnan(log_true).any(axis=1), JEFFREYS * unit_weight(rows)
+    of_members, of_trees = mixture_weights(log_true[predicted], rows.weight[predicted], prior)
     if of_trees < WEAKEST:
         return 0.0
     return float(of_trees) if of_members >= LEAST_WEIGHT else 1.0
 
 
-def _as_value(encoder: OrderedBytes, grown: GrownForests, weight: float, place: Array) -> GrownTrees:
-    return GrownTrees(
-        share=SHARE,
-        weight=weight,
-        bytes=encoder,
-        forests=tuple(part.forest for part in grown.forests),
-        log_factors=tuple(part.log_factor[place] for part in grown.forests),
-        masses=tuple(part.mass for part in grown.forests),
-        losses=grown.losses,
-    )
-
-
-# -- Training of all members, and of the trees on them ---------------------------------------------------------
-
 # -- The posteriors of held-out rows that the training of an ensemble makes, as the record `held_out_` -------
 
 
-def out_of_fold_record(
-    log_posterior: Array, rows: Rows, everything: Rows, most: int = HELD_OUT_ROWS
-) -> HeldOut:
+def out_of_fold_record(log_p: Array, rows: Rows, everything: Rows, most: int = HELD_OUT_ROWS) -> HeldOut:
     """The record of rows (n, k), NaN for rows that were not held out; about ``most`` of them, all classes in proportion.
 
     Class weights do not count. Small classes have up to 50 rows, and weights are multiplied so that each class has the
     weight that it has among all training rows.
     """
-    held_out = np.flatnonzero(~np.isnan(log_posterior).any(axis=1))
+    held_out = np.flatnonzero(~np.isnan(log_p).any(axis=1))
     shares = np.bincount(everything.codes) / len(everything.codes)
-    kept = np.sort(held_out[_some(rows.codes[held_out], np.maximum(np.ceil(most * shares), LEAST_OF_CLASS))])
+    of_class = np.maximum(np.ceil(most * shares), LEAST_OF_CLASS)
+    kept = np.sort(held_out[some_of_each_class(rows.codes[held_out], of_class, seed=0)])
     codes, weight = rows.codes[kept], (rows.weight / rows.factor)[kept]
     if len(kept) < len(everything.codes):
         total = np.bincount(everything.codes, everything.weight / everything.factor)
-        weight = (
-            weight * (total / np.maximum(np.bincount(codes, weight, minlength=len(total)), 1e-300))[codes]
-        )
+        of_kept = np.bincount(codes, weight, minlength=len(total))
+        weight = weight * (total / np.maximum(of_kept, 1e-300))[codes]
     how = f"the inner folds of the training, {len(kept):,} of {len(everything.codes):,} rows"
-    return HeldOut(log_posterior[kept], codes, weight, rows.positions[kept], how)
-
-
-def _some(codes: Array, most: Array) -> Array:
-    """Positions of at most ``most[class]`` rows of each class, drawn with a fixed seed."""
-    order = np.random.default_rng(0).permutation(len(codes))
-    drawn = codes[order]
-    return np.asarray(order[places_in_class(drawn) < most[drawn]])
+    return HeldOut(log_p[kept], codes, weight, rows.positions[kept], how)
 
 
 # -- Training of an ensemble: evaluate the members on held-out rows, weigh them, train them on all rows ------
@@ -212,7 +181,7 @@ def weigh(results: Mapping[str, MemberResult], context: FoldContext) -> Weightin
     predicted = ~np.isnan(log_true).any(axis=1)
     weights = sparse_weights(log_true[predicted], rows.weight[predicted], unit_weight(rows))
     average = np.full(predictions.shape[1:], np.nan)
-    average[predicted] = mix(predictions[:, predicted], weights)
+    average[predicted] = posterior.mix(predictions[:, predicted], weights)
     scores = held_out_scores(average[predicted], rows.codes[predicted], rows.weight[predicted])
     return Weighting(dict(zip([*results, FREQUENCIES], weights.tolist(), strict=True)), average, *scores)
 
@@ -230,7 +199,8 @@ def sparse_weights(log_true: Array, weight: Array, unit: float = 1.0) -> Array:
     sparse = np.zeros(len(weights))
     sparse[used] = mixture_weights(log_true[:, used], weight, JEFFREYS * unit)
     frequencies = np.eye(len(weights))[-1]
-    is_better = is_lower(log_loss(log_true, sparse, weight), log_loss(log_true, frequencies, weight))
+    loss, even = (log_loss(log_true, shares, weight) for shares in (sparse, frequencies))
+    is_better = posterior.is_lower(loss, even)
     return sparse if is_better or not weight.any() else frequencies
 
 
@@ -337,7 +307,8 @@ class EnsembleTraining:
             error=weighting.error,
             schema=column_types(rows.summary),
         )
-        fitted = fitted if self.growth is None else self._with_trees(fitted, context, self.growth)
+        if self.growth is not None:
+            fitted = self._with_trees(fitted, context, self.growth)
         self.progress.close()
         return fitted
 
@@ -369,9 +340,8 @@ class EnsembleTraining:
         in_no_fold = np.isnan(context.constant)
         constant = np.where(in_no_fold, np.log(fitted.class_frequencies), context.constant)
         parts = np.stack([*(self.results[name].out_of_fold for name in fitted.models), constant])
-        out_of_fold = fitted.average(
-            np.where(np.isnan(parts), -np.inf, parts)
-        )  # of the members that have one
+        # An average of the members that have a prediction.
+        out_of_fold = fitted.average(np.where(np.isnan(parts), -np.inf, parts))
         if compared.all():
             return out_of_fold
         log_members = np.empty((len(rows.codes), len(self.classes)))
@@ -387,15 +357,9 @@ class EnsembleTraining:
         constant = np.full((len(rows.codes), len(self.classes)), np.nan)
         for mask, fold_rows in zip(masks, training, strict=True):
             constant[mask] = np.log(class_frequencies(fold_rows.codes, fold_rows.weight, self.classes))
+        is_late = self.deadline.is_late
         return FoldContext(
-            rows,
-            self.classes,
-            masks,
-            training,
-            constant,
-            self.engine,
-            self.n_jobs,
-            is_late=self.deadline.is_late,
+            rows, self.classes, masks, training, constant, self.engine, self.n_jobs, is_late=is_late
         )
 
     @property
@@ -425,10 +389,8 @@ class EnsembleTraining:
             elif self.results and self.deadline.is_late():
                 self._skip(name, "the time limit was reached")
             else:
-                ensemble_loss = loss_with(self.results, context.rows)
-                self.results[name] = member.evaluate(
-                    replace(context, report=self.progress.report, ensemble_loss=ensemble_loss)
-                )
+                report, loss = self.progress.report, loss_with(self.results, context.rows)
+                self.results[name] = member.evaluate(replace(context, report=report, ensemble_loss=loss))
 
     def _train(self, names: list[str], context: FoldContext) -> dict[str, Any]:
         """The members of these names, trained on the rows of a context."""

@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from calibayes.encoders.bins import PairBins
-from calibayes.encoders.encoder import Encoder
+from calibayes.estimators import tree_augmented
 from calibayes.estimators.tree_augmented import (
+    CandidateColumns,
     Edge,
     JointPreset,
-    checked_edges,
     fits,
     most_relevant_columns,
-    tree_columns,
 )
 from calibayes.families import AveragedOneDependence, KDependence, SignificantEdges
 from calibayes.families.tree_structures import LARGEST_TABLES, Edges
-from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.rules import rule_named
 
@@ -99,29 +97,21 @@ class AODE(JointPreset):
             **self._family_parameters(),
         )
 
-    def _joint_columns(
-        self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
-    ) -> list[int] | None:
-        max_cells = int(self.max_cells)
-        is_small = len(positions) ** 2 * max_cells * k <= 2 * LARGEST_PAIRS
-        if is_small and len(positions) <= MOST_AVERAGED[0]:
+    def _joint_columns(self, given: CandidateColumns) -> list[int] | None:
+        most, max_cells, d = MOST_AVERAGED[0], int(self.max_cells), len(given.positions)
+        if d <= most and d**2 * max_cells * given.k <= 2 * LARGEST_PAIRS:
             return None
-        return most_relevant_columns(
-            positions, encoder, rows, k, MOST_AVERAGED, lambda levels: pairs_fit(levels, k, max_cells)
-        )
+
+        def pairs_fit(levels: Sequence[int]) -> bool:
+            return len(levels) <= most and fits(levels, given.k, max_cells, LARGEST_PAIRS)
+
+        return most_relevant_columns(given, MOST_AVERAGED, pairs_fit)
 
     @property
     def super_parents_(self) -> list[str]:
         """The columns that are averaged over."""
         family = self._learned_family(AveragedOneDependence)
-        if family is None:
-            return []
-        return [family.layout.columns[j] for j in family.super_parents or ()]
-
-
-def pairs_fit(levels: Sequence[int], k: int, max_cells: int) -> bool:
-    """Whether the tables of all pairs of columns with these numbers of levels are few and small enough."""
-    return len(levels) <= MOST_AVERAGED[0] and fits(levels, k, max_cells, LARGEST_PAIRS)
+        return [] if family is None else [family.layout.columns[j] for j in family.super_parents or ()]
 
 
 # -- k-dependence Bayes over data frames with mixed types and missing values ---------------------------------
@@ -200,23 +190,21 @@ class KDependenceBayes(JointPreset):
     def _joint_family(self) -> KDependence:
         return KDependence(
             max_parents=whole_number("max_parents", self.max_parents, 1),
-            edges=checked_edges(self.edges, SignificantEdges()),
+            edges=tree_augmented.checked_edges(self.edges, SignificantEdges()),
             **self._family_parameters(),
         )
 
-    def _joint_columns(
-        self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
-    ) -> list[int] | None:
+    def _joint_columns(self, given: CandidateColumns) -> list[int] | None:
         most, max_cells = MOST_IN_NETWORK[0], self.max_cells
         if self.max_parents == 1:
-            return tree_columns(positions, encoder, rows, k, max_cells)
-        if len(positions) <= most:
+            return tree_augmented.tree_columns(given, max_cells)
+        if len(given.positions) <= most:
             return None
 
         def network_fits(levels: Sequence[int]) -> bool:
-            return len(levels) <= most and fits(levels, k, max_cells, LARGEST_TABLES)
+            return len(levels) <= most and fits(levels, given.k, max_cells, LARGEST_TABLES)
 
-        return most_relevant_columns(positions, encoder, rows, k, MOST_IN_NETWORK, network_fits)
+        return most_relevant_columns(given, MOST_IN_NETWORK, network_fits)
 
     @property
     def edges_(self) -> list[Edge]:
@@ -224,9 +212,5 @@ class KDependenceBayes(JointPreset):
         family = self._learned_family(KDependence)
         if family is None:
             return []
-        names = family.layout.columns
-        edges = [
-            Edge(names[parent], names[child], nats)
-            for parent, child, nats in family.edges_with_information(self.data_statistics_[NETWORK])
-        ]
-        return sorted(edges, key=lambda edge: -edge.information)
+        found = family.edges_with_information(self.data_statistics_[NETWORK])
+        return tree_augmented.sorted_edges(family.layout.columns, found)

@@ -70,20 +70,14 @@ def grown_model(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
     leaves = cast(Leaves, assembly.binding.encoders[TREES])
     start = recipe.rule.begin(model, grown_statistics(leaves, data.statistics))
     run = Run(model, recipe.rule, start, stop=stop_named(recipe.stop), limit=recipe.max_iter)
-    history = None
+    notes = {"trees": leaves.forest.count, "held_out_log_loss": leaves.losses}
+    fitted = begin(assembly._replace(model=model, notes=notes), recipe.rule, data.statistics)
     if recipe.max_iter:
         learn([run], source, engine, recipe.callbacks)
-        history = as_arrays(run.history)
+        fitted = replace(fitted, history=as_arrays(run.history), best_iter=run.best_iter)
         if problem := problem_of(run):
             warn(problem, ConvergenceWarning)
-    progress = {
-        "n_iter": max(run.updates, 1),
-        "history": history,
-        "best_iter": run.best_iter if history else None,
-    }
-    fitted = begin(assembly._replace(model=model), recipe.rule, data.statistics, **progress)
-    notes = {"trees": leaves.forest.count, "held_out_log_loss": leaves.losses}
-    return replace(fitted, notes=notes).after(run)
+    return replace(fitted, n_iter=max(run.updates, 1)).after(run)
 
 
 def require_every_class(classes: Array, rows: Rows) -> None:
@@ -100,11 +94,9 @@ def grown_statistics(leaves: Leaves, data: ModelArrays) -> ModelArrays:
 
 def counts_at(log_leaf: Array, log_class: Array, data: ModelArrays) -> ModelArrays:
     """As many counts as ``data`` has, in proportion to p(leaf | class) (k, leaves) and p(class) (k,)."""
-    of_class = data[PRIOR]["count"].sum() * np.exp(log_class)
-    return {
-        PRIOR: {**data[PRIOR], "count": of_class},
-        TREES: {**data[TREES], "count": of_class[:, None] * np.exp(log_leaf)},
-    }
+    of_class = _weight(data) * np.exp(log_class)
+    counts = {PRIOR: of_class, TREES: of_class[:, None] * np.exp(log_leaf)}
+    return {name: {**data[name], "count": count} for name, count in counts.items()}
 
 
 # -- Arithmetic on the leaf counts of models with given trees: further rows, rows to forget, and the sum of two models
@@ -130,12 +122,8 @@ def with_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
     _require_free(fitted)
     added = _data_of(fitted, rows, engine)
     data: ModelArrays = add(fitted.data_statistics, added)
-    share = _weight(added) / _weight(data)
-    return _at(
-        replace(fitted, n_iter=fitted.n_iter + 1).with_extra("receipts", ()),
-        data,
-        _moved(fitted, rows, share, data),
-    )
+    counts = _moved(fitted, rows, _weight(added) / _weight(data), data)
+    return _at(replace(fitted, n_iter=fitted.n_iter + 1).with_extra("receipts", ()), data, counts)
 
 
 def without_rows(fitted: Fitted, rows: Rows, engine: Engine) -> Fitted:
@@ -163,9 +151,8 @@ def _require_free(fitted: Fitted) -> None:
     """Raise ValueError if the leaves cannot be moved one by one."""
     fitted.refuse_shifted_priors()
     if _leaves(fitted).monotone:
-        raise ValueError(
-            "leaves that move one by one would no longer be monotone in a column: fit again on all rows"
-        )
+        problem = "leaves that move one by one would no longer be monotone in a column"
+        raise ValueError(f"{problem}: fit again on all rows")
 
 
 def _leaves(fitted: Fitted) -> Leaves:
@@ -182,17 +169,20 @@ def _weight(data: ModelArrays) -> float:
     return float(data[PRIOR]["count"].sum())
 
 
+def _log_probabilities(fitted: Fitted) -> tuple[Array, Array]:
+    """log p(leaf | class), (k, leaves), and log p(class), (k,)."""
+    parameters = fitted.learned()
+    return parameters[TREES]["log_probability"], parameters[PRIOR]["log_probability"]
+
+
 def _calibrated(fitted: Fitted) -> ModelArrays:
     """The calibrated counts: those of the probabilities of a model, as many as its rows."""
-    parameters = fitted.learned()
-    log_leaf, log_class = (parameters[name]["log_probability"] for name in (TREES, PRIOR))
-    return counts_at(log_leaf, log_class, fitted.data_statistics)
+    return counts_at(*_log_probabilities(fitted), fitted.data_statistics)
 
 
 def _moved(fitted: Fitted, rows: Rows, share: float, data: ModelArrays) -> ModelArrays:
     """Calibrated counts, as many as ``data``, after a step of growth on some rows, times their share among all rows."""
-    leaves, parameters = _leaves(fitted), fitted.learned()
-    log_leaf, log_class = (parameters[name]["log_probability"] for name in (TREES, PRIOR))
+    leaves, (log_leaf, log_class) = _leaves(fitted), _log_probabilities(fitted)
     codes, sizes, settings = leaves.encode(rows.table), leaves.forest.leaves, leaves.settings
     scores: Array = log_class + look_up(codes, log_leaf, offsets(sizes))
     rate = settings.rate * share
@@ -203,16 +193,9 @@ def _moved(fitted: Fitted, rows: Rows, share: float, data: ModelArrays) -> Model
 
 def _at(fitted: Fitted, data: ModelArrays, counts: ModelArrays) -> Fitted:
     """The model with other counts of the data, and other calibrated ones."""
-    state = fitted.rule.begin(fitted.model, counts)
-    return replace(
-        fitted,
-        data_statistics=data,
-        state=state.value,
-        statistics=state.statistics,
-        parameters=state.parameters,
-        history=None,
-        best_iter=None,
-    )
+    value, parameters, statistics = fitted.rule.begin(fitted.model, counts)
+    changed = replace(fitted, data_statistics=data, history=None, best_iter=None)
+    return replace(changed, state=value, statistics=statistics, parameters=parameters)
 
 
 # -- Naive Bayes over the leaves of trees that are grown by calibration --------------------------------------
@@ -335,14 +318,11 @@ class CalibratedTrees(GenerativeEstimator):
         recipe = super()._recipe(engine)
         rule = recipe.rule
         if rule.uses_unlabeled or Conjugate in rule.needs or (rule.is_closed_form and self.max_iter):
-            raise ValueError(
-                f"rule={rule.name!r} would replace what the growth of the trees has learned: "
-                "use a rule that takes steps from there, such as 'rc'"
-            )
+            problem = f"rule={rule.name!r} would replace what the growth of the trees has learned"
+            raise ValueError(f"{problem}: use a rule that takes steps from there, such as 'rc'")
         if self.monotone is not None and self.max_iter:
-            raise ValueError(
-                "leaves that move one by one do not stay monotone in a column: with monotone use max_iter=0"
-            )
+            problem = "leaves that move one by one do not stay monotone in a column"
+            raise ValueError(f"{problem}: with monotone use max_iter=0")
         return recipe
 
     def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
@@ -359,19 +339,17 @@ class CalibratedTrees(GenerativeEstimator):
     def _directions(self, table: TableSummary, k: int) -> tuple[tuple[int, int], ...]:
         """Positions and directions of monotone columns."""
         given = {} if self.monotone is None else self.monotone
-        if not isinstance(given, Mapping) or not all(
-            isinstance(sign, parameters.WHOLE) and not isinstance(sign, bool) and sign in (-1, 1)
-            for sign in given.values()
-        ):
+        signs = given.values() if isinstance(given, Mapping) else [None]
+        are_whole = all(isinstance(sign, parameters.WHOLE) and type(sign) is not bool for sign in signs)
+        if not are_whole or not all(sign in (-1, 1) for sign in signs):
             raise ValueError(f"monotone must be a mapping of columns to 1 or -1, got {self.monotone!r}")
         if given and k != 2:
             raise ValueError(f"monotone needs two classes, and there are {k}")
         positions = {position(name, table): int(sign) for name, sign in given.items()}
         for j in positions:
             if not table.is_numeric(j):
-                raise ValueError(
-                    f"column {table.names[j]!r} is not numeric: it has no order to be monotone in"
-                )
+                name = table.names[j]
+                raise ValueError(f"column {name!r} is not numeric: it has no order to be monotone in")
         return tuple(sorted(positions.items()))
 
     def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
@@ -412,9 +390,8 @@ class CalibratedTrees(GenerativeEstimator):
         with computing(self.engine, self.n_jobs) as engine:
             reader, recipe = unfitted_copy(self), self._recipe(engine)
             self._settings()
-            classes, rows = given.in_memory().rows(
-                reader, engine, Reading(self.class_weight, classes=classes)
-            )
+            how = Reading(self.class_weight, classes=classes)
+            classes, rows = given.in_memory().rows(reader, engine, how)
             expanded = expand_counts(rows, parameters.seed_of(self.random_state))
             fitted = grown_model(recipe, classes, expanded)
         return adopt(self, {**vars(reader), "fitted_": fitted, **given.kept(rows)})
@@ -470,11 +447,9 @@ class CalibratedTrees(GenerativeEstimator):
         self._refuse_parts_of_rows()
         rows = known_rows(self, X, y, sample_weight)
         left = without_rows(self.fitted_, rows, chosen_engine(self.engine, self.n_jobs))
-        exact = (
-            "counts of the data in the leaves: the rows were subtracted; leaf values took a step back, no more",
-        )
+        exact = "counts of the data in the leaves: the rows were subtracted; leaf values took a step back, no more"
         date_text = feature("receipts").utc_text(date)
-        receipt = feature("forget").receipt_of(self, left, rows, date_text, exact)
+        receipt = feature("forget").receipt_of(self, left, rows, date_text, (exact,))
         left = left.with_extra("receipts", (*self.forgetting_receipts_, receipt))
         return holding(self, left, training_table_=self.training_table_ - rows.described())
 

@@ -12,7 +12,7 @@ from calibayes.encoders.numbers import Counts
 from calibayes.estimators.naive_bayes import COUNTING, ClassPriorAttributes, CountingNB, even_unless_fitted
 from calibayes.families import ClassPrior, Complement, Gamma, Multinomial, Poisson
 from calibayes.families.joint_model import PRIOR
-from calibayes.model.attributes import array_property
+from calibayes.model.attributes import array_of, array_property
 from calibayes.model.binding import every
 from calibayes.model.estimator import Traits
 from calibayes.model.parameters import estimator, number
@@ -74,13 +74,8 @@ class MultinomialNB(CountingNB):
     def _families(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Multinomial(**self._smoothing()), every, counts_of(self))]
 
-    @array_property
-    def feature_count_(self) -> Array:
-        return np.asarray(self.data_statistics_["columns"]["count"])
-
-    @array_property
-    def feature_log_prob_(self) -> Array:
-        return np.asarray(self.parameters_["columns"]["log_probability"])
+    feature_count_ = array_of("data_statistics_", "columns", "count")
+    feature_log_prob_ = array_of("parameters_", "columns", "log_probability")
 
 
 @estimator
@@ -123,18 +118,16 @@ class ComplementNB(CountingNB):
 
     def _recipe(self, engine: Engine) -> Recipe:
         recipe = super()._recipe(engine)
-        if not recipe.rule.is_closed_form:
-            raise ValueError(
-                f"ComplementNB has a closed form only: use rule='ml' or 'map', not {recipe.rule.name!r}"
-            )
+        if not (rule := recipe.rule).is_closed_form:
+            name = rule.name
+            raise ValueError(f"ComplementNB has a closed form only: use rule='ml' or 'map', not {name!r}")
         return recipe
 
     def _given_priors(self, k: int) -> Any:
         return np.full(k, 1.0 / k)
 
-    @array_property
-    def feature_count_(self) -> Array:
-        return np.asarray(self.data_statistics_["columns"]["count"])
+    feature_count_ = array_of("data_statistics_", "columns", "count")
+    feature_log_prob_ = array_of("parameters_", "columns", "weight")
 
     @property
     def score_samples(self) -> Any:
@@ -151,10 +144,6 @@ class ComplementNB(CountingNB):
     @array_property
     def feature_all_(self) -> Array:
         return np.asarray(self.feature_count_.sum(axis=0))
-
-    @array_property
-    def feature_log_prob_(self) -> Array:
-        return np.asarray(self.parameters_["columns"]["weight"])
 
 
 @estimator
@@ -203,9 +192,7 @@ class PoissonNB(ClassPriorAttributes):
         smoothing = Gamma(alpha) if alpha else None
         return [("columns", Poisson(prior=self.prior or smoothing), every, counts_of(self))]
 
-    @array_property
-    def feature_count_(self) -> Array:
-        return np.asarray(self.data_statistics_["columns"]["sum"])
+    feature_count_ = array_of("data_statistics_", "columns", "sum")
 
     @array_property
     def rate_(self) -> Array:

@@ -15,17 +15,11 @@ from calibayes.core.protocols import Array, Engine, resolve
 from calibayes.encoders.dense import Dense
 from calibayes.encoders.encoder import Encoder
 from calibayes.families import ClassPrior, Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
-from calibayes.families.covariances import (
-    FixedCovariance,
-    Plain,
-    Regularizer,
-    TowardsIdentity,
-    TowardsSphere,
-    WeightedTied,
-)
+from calibayes.families import covariances as covariance_shapes
+from calibayes.families.covariances import FixedCovariance, Plain, Regularizer, TowardsSphere
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.moments import shrunk_covariance
-from calibayes.model.attributes import array_property, fitted_of
+from calibayes.model.attributes import array_of, array_property, fitted_of
 from calibayes.model.binding import every
 from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.estimator import GenerativeEstimator, Traits
@@ -77,6 +71,12 @@ class GaussianPreset(GenerativeEstimator):
         """What is done to the covariance after it was estimated."""
         return Plain()
 
+    def _refuse_parts_of_rows(self) -> None:
+        super()._refuse_parts_of_rows()
+        if needs_rows(self):
+            problem = "shrinkage='auto' and covariance_estimator need all rows at once"
+            raise ValueError(f"{problem}: give shrinkage as a number")
+
     def _chosen_encoder(self) -> Encoder | None:
         """The encoder of the columns; None if all of them must be numbers."""
         given = getattr(self, "encoder", None)
@@ -101,9 +101,7 @@ class GaussianPreset(GenerativeEstimator):
     def _given_priors(self, k: int) -> Any:
         return None if self.priors is None else normalized_priors(self.priors)
 
-    @array_property
-    def means_(self) -> Array:
-        return np.asarray(self.parameters_["columns"]["mean"], dtype=self.fitted_.number_type)
+    means_ = array_of("parameters_", "columns", "mean", in_type_of_columns=True)
 
     @array_property
     def priors_(self) -> Array:
@@ -150,44 +148,35 @@ class LinearDecision:
 # -- Covariances of the classes that are estimated from their rows, not from sums: Ledoit and Wolf's, or an estimator's
 
 
-def needs_rows(shrinkage: Any, covariance_estimator: Any) -> bool:
-    """Whether the covariance is no function of sums over rows."""
-    return covariance_estimator is not None or isinstance(shrinkage, str)
+def needs_rows(model: Any) -> bool:
+    """Whether the covariance of a preset is no function of sums over rows."""
+    estimator, shrinkage = (getattr(model, name, None) for name in ("covariance_estimator", "shrinkage"))
+    return estimator is not None or isinstance(shrinkage, str)
 
 
-def refuse_without_sums(shrinkage: Any, covariance_estimator: Any) -> None:
-    """Raises ValueError if the covariance is no function of sums over rows."""
-    if needs_rows(shrinkage, covariance_estimator):
-        raise ValueError(
-            "shrinkage='auto' and covariance_estimator need all rows at once: give shrinkage as a number"
-        )
-
-
-def check_options(shrinkage: Any, covariance_estimator: Any, solver: str, refused: str) -> None:
+def check_options(model: Any, refused: str) -> None:
     """Raises ValueError or, as scikit-learn does, NotImplementedError if the options exclude each other.
 
     ``refused`` is the message for a covariance estimator with the solver "svd".
     """
-    if covariance_estimator is not None and shrinkage:
-        raise ValueError(
-            "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
-        )
-    if covariance_estimator is not None and solver == "svd":
+    shrinkage, has_estimator = model.shrinkage, model.covariance_estimator is not None
+    if has_estimator and shrinkage:
+        problem = "covariance_estimator and shrinkage parameters are not None"
+        raise ValueError(f"{problem}. Only one of the two can be set.")
+    if has_estimator and model.solver == "svd":
         raise ValueError(refused)
     if isinstance(shrinkage, str) and shrinkage != "auto":
         raise ValueError(f"shrinkage must be a number between 0 and 1, 'auto' or None, got {shrinkage!r}")
-    if isinstance(shrinkage, str) and solver == "svd":
+    if isinstance(shrinkage, str) and model.solver == "svd":
         raise NotImplementedError("shrinkage='auto' is not supported with solver='svd': use solver='eigen'")
 
 
-def class_covariances(
-    given: TrainingRows, classes: Array, covariance_estimator: Any, encoder: Encoder | None = None
-) -> Array:
-    """The covariance of each class by the estimator, or without one by Ledoit and Wolf's shrinkage, (k, d, d).
+def class_covariances(model: Any, given: TrainingRows, classes: Array) -> Array:
+    """The covariance of each class by the estimator of a preset, or without one by Ledoit and Wolf's shrinkage, (k, d, d).
 
     Raises ValueError if a value is missing or a class has no rows.
     """
-    rows = given.in_memory()
+    rows, encoder, estimator = given.in_memory(), model._chosen_encoder(), model.covariance_estimator
     columns = range(len(rows.table.names))
     if encoder is None:
         x = np.asarray(numeric_matrix(rows.table, columns), dtype=np.float64)
@@ -195,7 +184,7 @@ def class_covariances(
         x = encoder.fit(rows.summary, columns).encode(rows.table)
     if np.isnan(x).any():
         raise ValueError("shrinkage='auto' and covariance_estimator need rows without missing values (NaN)")
-    estimate = shrunk_covariance if covariance_estimator is None else _by_estimator(covariance_estimator)
+    estimate = shrunk_covariance if estimator is None else _by_estimator(estimator)
     covariances = []
     for code, name in enumerate(classes.tolist()):
         in_class = rows.codes == code
@@ -290,36 +279,30 @@ class LinearDiscriminantAnalysis(
     _shape: ClassVar[Full] = Tied()
 
     def _regularizer(self) -> Regularizer:
-        return (
-            Plain()
-            if self.shrinkage is None
-            else TowardsSphere(number("shrinkage", self.shrinkage, 0.0, 1.0))
-        )
+        if self.shrinkage is None:
+            return Plain()
+        return TowardsSphere(number("shrinkage", self.shrinkage, 0.0, 1.0))
 
     def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
         # The number of encoded columns is not known yet: `transform` has at most as many directions.
         d = len(rows.summary.names) if self.encoder is None else len(classes)
         self._components(len(classes), d)
-        solver = one_of("solver", self.solver, ("svd", "lsqr", "eigen"))
+        one_of("solver", self.solver, ("svd", "lsqr", "eigen"))
         number("tol", self.tol, 0.0, math.inf)
         refused = "covariance estimator is not supported with svd solver. Try another solver: lsqr or eigen"
-        check_options(self.shrinkage, self.covariance_estimator, solver, refused)
+        check_options(self, refused)
         class_prior = self._class_prior(len(classes))
         family = self._family(rows, classes, class_prior.fixed)
         return Specification(self._over_columns(family), class_prior)
 
     def _family(self, rows: TrainingRows, classes: Array, priors: Array | None) -> Gaussian:
         weights = class_weights(rows, priors, len(classes))
-        if needs_rows(self.shrinkage, self.covariance_estimator):
-            covariances = class_covariances(rows, classes, self.covariance_estimator, self._chosen_encoder())
+        if needs_rows(self):
+            covariances = class_covariances(self, rows, classes)
             average = FixedCovariance(np.tensordot(weights, covariances, axes=1)[None])
             return gaussian_of(self, regularizer=average)
         by_rows = priors is None or self.solver == "svd"
-        return gaussian_of(self, None if by_rows else WeightedTied(tuple(weights.tolist())))
-
-    def _refuse_parts_of_rows(self) -> None:
-        super()._refuse_parts_of_rows()
-        refuse_without_sums(self.shrinkage, self.covariance_estimator)
+        return gaussian_of(self, None if by_rows else covariance_shapes.WeightedTied(tuple(weights.tolist())))
 
     @array_property
     def covariance_(self) -> Array:
@@ -349,10 +332,8 @@ class LinearDiscriminantAnalysis(
         if self.n_components is None:
             return most
         if whole_number("n_components", self.n_components, 1) > most:
-            raise ValueError(
-                "n_components cannot be larger than min(n_features, n_classes - 1): "
-                f"n_components={self.n_components} must lie between 1 and {most}"
-            )
+            limits = f"n_components={self.n_components} must lie between 1 and {most}"
+            raise ValueError(f"n_components cannot be larger than min(n_features, n_classes - 1): {limits}")
         return self.n_components
 
     @property
@@ -373,9 +354,9 @@ class LinearDiscriminantAnalysis(
         return open_rows(X).map(self, "transform", self._coordinates)
 
     def _coordinates(self, table: Table, engine: Engine) -> Array:
-        rows = fitted_of(self).binding.encoders["columns"].encode(table) - self._average_mean().astype(
-            self.fitted_.number_type
-        )
+        fitted = fitted_of(self)
+        center = self._average_mean().astype(fitted.number_type)
+        rows = fitted.binding.encoders["columns"].encode(table) - center
         complete = rows if self.encoder is None else np.nan_to_num(rows, nan=0.0)
         return np.asarray(complete @ self._directions()[0][:, : self._n_features_out])
 
@@ -432,30 +413,24 @@ class QuadraticDiscriminantAnalysis(GaussianPreset):
     _shape: ClassVar[Full] = Full()
 
     def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
-        solver = one_of("solver", self.solver, ("svd", "eigen"))
+        one_of("solver", self.solver, ("svd", "eigen"))
         number("tol", self.tol, 0.0, math.inf)
         if self.shrinkage is None and self.covariance_estimator is None:
             return Specification(self._over_columns(gaussian_of(self)), self._class_prior(len(classes)))
         refused = "covariance_estimator is not supported with solver='svd'. Try solver='eigen'"
-        check_options(self.shrinkage, self.covariance_estimator, solver, refused)
-        if not needs_rows(self.shrinkage, self.covariance_estimator):
+        check_options(self, refused)
+        if not needs_rows(self):
             return super()._specification(rows, classes)
-        covariances = FixedCovariance(
-            class_covariances(rows, classes, self.covariance_estimator, self._chosen_encoder())
-        )
-        family = gaussian_of(self, regularizer=covariances)
+        family = gaussian_of(self, regularizer=FixedCovariance(class_covariances(self, rows, classes)))
         return Specification(self._over_columns(family), self._class_prior(len(classes)))
-
-    def _refuse_parts_of_rows(self) -> None:
-        super()._refuse_parts_of_rows()
-        refuse_without_sums(self.shrinkage, self.covariance_estimator)
 
     def _regularizer(self) -> Regularizer:
         if self.shrinkage is not None:
             if self.reg_param:
                 raise ValueError("give reg_param or shrinkage, not both")
             return TowardsSphere(number("shrinkage", self.shrinkage, 0.0, 1.0))
-        return TowardsIdentity(number("reg_param", self.reg_param, 0.0, 1.0)) if self.reg_param else Plain()
+        share = number("reg_param", self.reg_param, 0.0, 1.0)
+        return covariance_shapes.TowardsIdentity(share) if share else Plain()
 
     @array_property
     def covariance_(self) -> list[Array]:

@@ -16,13 +16,8 @@ from calibayes.core.protocols import Array, Arrays, Family, Layout
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags, Numbers
+from calibayes.estimators import discriminant_analysis
 from calibayes.estimators.count_models import ComplementNB, MultinomialNB, counts_of
-from calibayes.estimators.discriminant_analysis import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-    gaussian_of,
-    needs_rows,
-)
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from calibayes.families import Gaussian, Product
 from calibayes.families.class_centers import as_matrix, expand
@@ -78,45 +73,34 @@ class Rebuilt:
 
     def fit(self, source: Any) -> Any:
         """The estimator, fitted, with the classes and columns of scikit-learn's. Raises ValueError if it has no parameters."""
-        columns, classes = self._columns(source), np.asarray(source.classes_)
+        # None of the columns is converted.
+        d, classes = source.n_features_in_, np.asarray(source.classes_)
+        names = tuple(map(str, getattr(source, "feature_names_in_", array_names(d))))
+        columns = ColumnConversion(names, (np.dtype(self.number_type),) * d)
         if len(classes) < traits_of(self.model).fewest_classes:
-            raise ValueError(
-                f"{type(self.model).__name__} needs at least two classes, got {classes.tolist()}"
-            )
+            name = type(self.model).__name__
+            raise ValueError(f"{name} needs at least two classes, got {classes.tolist()}")
         fitted = self._fitted(self._assembly(columns, classes))
         rows = 0 if self.not_sums else int(np.rint(self.class_count.sum()))
-        kinds, missing = (columns.types[0].name,) * len(columns.names), (0,) * len(columns.names)
         state = {
-            "n_features_in_": len(columns.names),
+            "n_features_in_": d,
             "conversion_": columns,
-            "training_table_": TrainingTable(rows, rows, columns.names, kinds, missing),
+            "training_table_": TrainingTable(rows, rows, names, (columns.types[0].name,) * d, (0,) * d),
             "fitted_": fitted,
         }
         if hasattr(source, "feature_names_in_"):
-            state["feature_names_in_"] = np.array(columns.names, dtype=object)
+            state["feature_names_in_"] = np.array(names, dtype=object)
         fitted.verify()
         return adopt(self.model, {**vars(self.model), **state})
 
-    def _columns(self, source: Any) -> ColumnConversion:
-        """Names and types of the columns, none of which is converted."""
-        d = source.n_features_in_
-        names = tuple(map(str, getattr(source, "feature_names_in_", array_names(d))))
-        return ColumnConversion(names, (np.dtype(self.number_type),) * d)
-
     def _assembly(self, columns: ColumnConversion, classes: Array) -> Assembly:
         """The model bound to the columns, with moments about points that keep their digits."""
-        chosen = {COLUMNS: tuple(range(len(columns.names)))}
-        binding = ColumnBinding(
-            {COLUMNS: self.family},
-            {COLUMNS: self.encoder},
-            chosen,
-            columns.names,
-            columns.types,
-            conversion=columns,
-        )
-        layouts, names = layouts_of(binding, classes)
+        names, types = columns.names, columns.types
+        families, encoders = {COLUMNS: self.family}, {COLUMNS: self.encoder}
+        chosen = {COLUMNS: tuple(range(len(names)))}
+        binding = ColumnBinding(families, encoders, chosen, names, types, conversion=columns)
         prior = class_prior_for(self.model, len(classes))
-        model = Product(prior, {COLUMNS: self.family}).bind(layouts, names)
+        model = Product(prior, families).bind(*layouts_of(binding, classes))
         notes = {NOT_SUMS: self.not_sums} if self.not_sums else {}
         return Assembly(binding, model.recentered(self._sums(model)), classes, notes=notes)
 
@@ -228,27 +212,21 @@ OTHER_COVARIANCE = (
 )
 
 
-def linear(source: Any, rows: Any = None) -> LinearDiscriminantAnalysis:
+def linear(source: Any, model: Any, rows: Any) -> discriminant_analysis.LinearDiscriminantAnalysis:
     """`LinearDiscriminantAnalysis` of scikit-learn. Raises ValueError if it has kept no covariance."""
     if not hasattr(source, "covariance_"):
         raise ValueError(NO_COVARIANCE)
-    model = LinearDiscriminantAnalysis(**_with_priors(source, LinearDiscriminantAnalysis))
     used = _used_covariance(source)
-    is_fixed = needs_rows(model.shrinkage, model.covariance_estimator)
+    is_fixed = discriminant_analysis.needs_rows(model)
     is_average = model.priors is not None and model.solver != "svd" and not is_fixed
     average = WeightedTied(tuple(_floats(source.priors_).tolist())) if is_average else None
     # The covariances of the classes are not known. Those of their average are the same.
     shared = np.repeat(used[None], len(source.classes_), axis=0)
     fixed = FixedCovariance(used[None]) if is_fixed else None
     by_class = shared if is_fixed else _without_sphere(shared, model.shrinkage)
-    fitted: LinearDiscriminantAnalysis = _fitted(
-        source,
-        gaussian_of(model, average, fixed),
-        model,
-        by_class,
-        rows,
-        UNKNOWN_CLASSES if is_average else "",
-    )
+    not_sums = UNKNOWN_CLASSES if is_average else ""
+    family = discriminant_analysis.gaussian_of(model, average, fixed)
+    fitted = _fitted(source, family, model, by_class, rows, not_sums)
     try:
         require_equal("coef_", _contrasts(fitted.coef_), _contrasts(source.coef_))
         terms = float(np.abs(_floats(source.intercept_)).max())
@@ -258,42 +236,36 @@ def linear(source: Any, rows: Any = None) -> LinearDiscriminantAnalysis:
     return fitted
 
 
-def quadratic(source: Any, rows: Any = None) -> QuadraticDiscriminantAnalysis:
+def quadratic(source: Any, model: Any, rows: Any) -> discriminant_analysis.QuadraticDiscriminantAnalysis:
     """`QuadraticDiscriminantAnalysis` of scikit-learn: covariances from ``rotations_`` and ``scalings_``."""
-    parameters = _with_priors(source, QuadraticDiscriminantAnalysis)
-    if parameters.get("solver") == "eigen":
-        parameters["reg_param"] = 0.0  # scikit-learn has this parameter for "svd" alone
-    model = QuadraticDiscriminantAnalysis(**parameters)
+    if model.solver == "eigen":
+        model.reg_param = 0.0  # scikit-learn has this parameter for "svd" alone
     pairs = zip(source.rotations_, source.scalings_, strict=True)
     used = np.stack([(_floats(axes) * _floats(variances)) @ _floats(axes).T for axes, variances in pairs])
-    is_fixed = needs_rows(model.shrinkage, model.covariance_estimator)
-    by_class = (
-        used if is_fixed else _without_identity(_without_sphere(used, model.shrinkage), model.reg_param)
-    )
-    fixed = FixedCovariance(used) if is_fixed else None
-    family = gaussian_of(model, None, fixed)
-    fitted: QuadraticDiscriminantAnalysis = _fitted(source, family, model, by_class, rows)
+    is_fixed = discriminant_analysis.needs_rows(model)
+    if is_fixed:
+        by_class, fixed = used, FixedCovariance(used)
+    else:
+        by_class, fixed = _without_identity(_without_sphere(used, model.shrinkage), model.reg_param), None
+    family = discriminant_analysis.gaussian_of(model, regularizer=fixed)
+    fitted = _fitted(source, family, model, by_class, rows)
     require_equal("rotations_ and scalings_", np.stack(fitted.covariance_), used)
     require_equal("means_", fitted.means_, source.means_)
     return fitted
 
 
-def _fitted(
-    source: Any, family: Gaussian, model: Any, covariances: Array, rows: Any, not_sums: str = ""
-) -> Any:
+def _fitted(source: Any, family: Gaussian, model: Any, by_class: Array, rows: Any, not_sums: str = "") -> Any:
     """The estimator from the covariances of the classes, (k, d, d)."""
     count, mean = _class_counts(source, rows), _floats(source.means_)
     if getattr(family.regularizer, "share", 0.0) == 1.0:
         not_sums = NOTHING_LEFT
-    rebuilt = Rebuilt(
-        model,
-        family,
-        numbers_of(count, mean, np.diagonal(covariances, axis1=1, axis2=2)),
-        count,
-        lambda bound: moment_sums(bound, count, mean, covariances),
-        number_type=np.asarray(source.means_).dtype,
-        not_sums=UNKNOWN_ROWS if rows is None else not_sums,
-    )
+    numbers = numbers_of(count, mean, np.diagonal(by_class, axis1=1, axis2=2))
+    not_sums, kind = UNKNOWN_ROWS if rows is None else not_sums, np.asarray(source.means_).dtype
+
+    def sums(bound: Any) -> Arrays:
+        return moment_sums(bound, count, mean, by_class)
+
+    rebuilt = Rebuilt(model, family, numbers, count, sums, number_type=kind, not_sums=not_sums)
     refuse_singular(rebuilt, source.classes_)
     return rebuilt.fit(source)
 
@@ -314,14 +286,12 @@ def _class_counts(source: Any, rows: Any) -> Array:
         return priors if source.priors is None else np.full(k, 1.0 / k)
     given = np.asarray(rows, dtype=np.float64)
     if given.shape not in ((), (k,)) or not (np.isfinite(given).all() and (given > 0).all()):
-        raise ValueError(
-            f"rows must be the number of training rows, or {k} numbers, one for each class; got {rows!r}"
-        )
+        expected = f"the number of training rows, or {k} numbers, one for each class"
+        raise ValueError(f"rows must be {expected}; got {rows!r}")
     if given.ndim:
         if source.priors is None and not np.allclose(given / given.sum(), priors, rtol=0.0, atol=1e-6):
-            raise ValueError(
-                f"rows={given.tolist()} are not in the ratio of the class frequencies, {priors.tolist()}"
-            )
+            ratio = f"the ratio of the class frequencies, {priors.tolist()}"
+            raise ValueError(f"rows={given.tolist()} are not in {ratio}")
         return given
     if source.priors is not None:
         raise ValueError(
@@ -390,12 +360,11 @@ def _floats(values: Any) -> Array:
 # -- scikit-learn's naive Bayes as it was fitted: sums over rows from class counts, feature counts, means and variances
 
 
-def gaussian(source: Any) -> GaussianNB:
+def gaussian(source: Any, model: Any) -> GaussianNB:
     """`GaussianNB` of scikit-learn: moments from ``class_count_``, ``theta_`` and ``var_`` less ``epsilon_``."""
-    model = GaussianNB(**parameters_of(source, GaussianNB))
-    count, mean = _naive_bayes_floats(source.class_count_), _naive_bayes_floats(source.theta_)
+    count, mean = _floats(source.class_count_), _floats(source.theta_)
     epsilon = float(source.epsilon_)
-    variance = np.maximum(_naive_bayes_floats(source.var_) - epsilon, 0.0)
+    variance = np.maximum(_floats(source.var_) - epsilon, 0.0)
     numbers = numbers_of(count, mean, variance)
     family = families_of(model)[0][1]
 
@@ -417,29 +386,17 @@ def gaussian(source: Any) -> GaussianNB:
     return fitted
 
 
-def bernoulli(source: Any) -> BernoulliNB:
+def bernoulli(source: Any, model: Any) -> BernoulliNB:
     """`BernoulliNB` of scikit-learn: counts of zeros and ones."""
-    model = BernoulliNB(**parameters_of(source, BernoulliNB))
-    count, ones = _naive_bayes_floats(source.class_count_), _naive_bayes_floats(source.feature_count_)
+    count, ones = _floats(source.class_count_), _floats(source.feature_count_)
     statistics = {"zeros": np.maximum(count[:, None] - ones, 0.0), "ones": ones}
     encoder = Flags(model.binarize, tuple(range(source.n_features_in_)))
     return _counted(source, model, encoder, statistics)
 
 
-def multinomial(source: Any) -> MultinomialNB:
-    """`MultinomialNB` of scikit-learn: events of each class and column."""
-    return _events(source, MultinomialNB(**parameters_of(source, MultinomialNB)))
-
-
-def complement(source: Any) -> ComplementNB:
-    """`ComplementNB` of scikit-learn: events of each class and column."""
-    return _events(source, ComplementNB(**parameters_of(source, ComplementNB)))
-
-
-def categorical(source: Any) -> CategoricalNB:
+def categorical(source: Any, model: Any) -> CategoricalNB:
     """`CategoricalNB` of scikit-learn: counts of the levels 0, 1, ... of each column."""
-    model = CategoricalNB(**parameters_of(source, CategoricalNB))
-    tables = [_naive_bayes_floats(table) for table in source.category_count_]
+    tables = [_floats(table) for table in source.category_count_]
     levels = tuple(np.arange(table.shape[1]) for table in tables)
     nothing = (np.arange(0),) * len(levels)
     encoder = Levels(model.min_categories, indices=tuple(range(len(levels))), unpooled=levels, pooled=nothing)
@@ -447,19 +404,17 @@ def categorical(source: Any) -> CategoricalNB:
     return _counted(source, model, encoder, statistics, np.int64)
 
 
-def _events(source: Any, model: Any) -> Any:
+def events(source: Any, model: Any) -> Any:
+    """`MultinomialNB` or `ComplementNB` of scikit-learn: events of each class and column."""
     encoder = replace(counts_of(model), indices=tuple(range(source.n_features_in_)))
-    statistics = {
-        "count": _naive_bayes_floats(source.feature_count_),
-        "rows": _naive_bayes_floats(source.class_count_),
-    }
+    statistics = {"count": _floats(source.feature_count_), "rows": _floats(source.class_count_)}
     return _counted(source, model, encoder, statistics)
 
 
 def _counted(source: Any, model: Any, encoder: Any, statistics: Arrays, kind: Any = np.float64) -> Any:
     """An estimator over counts, whose parameters are those of scikit-learn's."""
     family = families_of(model)[0][1]
-    count = _naive_bayes_floats(source.class_count_)
+    count = _floats(source.class_count_)
     fitted = Rebuilt(model, family, encoder, count, lambda bound: statistics, number_type=kind).fit(source)
     require_equal("class_log_prior_", fitted.class_log_prior_, source.class_log_prior_)
     require_equal("feature_log_prob_", _flat(fitted.feature_log_prob_), _flat(source.feature_log_prob_))
@@ -471,21 +426,17 @@ def _flat(tables: Any) -> Array:
     return np.concatenate(tables, axis=1) if isinstance(tables, list) else np.asarray(tables)
 
 
-def _naive_bayes_floats(values: Any) -> Array:
-    return np.array(values, dtype=np.float64)
-
-
 # -- `from_sklearn`: a classifier of scikit-learn as it was fitted, as the estimator of the same name --------
 
-COUNTED: Mapping[type, Callable[[Any], Any]] = {
-    sklearn_naive_bayes.GaussianNB: gaussian,
-    sklearn_naive_bayes.BernoulliNB: bernoulli,
-    sklearn_naive_bayes.MultinomialNB: multinomial,
-    sklearn_naive_bayes.ComplementNB: complement,
-    sklearn_naive_bayes.CategoricalNB: categorical,
+COUNTED: Mapping[type, tuple[type, Callable[[Any, Any], Any]]] = {
+    sklearn_naive_bayes.GaussianNB: (GaussianNB, gaussian),
+    sklearn_naive_bayes.BernoulliNB: (BernoulliNB, bernoulli),
+    sklearn_naive_bayes.MultinomialNB: (MultinomialNB, events),
+    sklearn_naive_bayes.ComplementNB: (ComplementNB, events),
+    sklearn_naive_bayes.CategoricalNB: (CategoricalNB, categorical),
 }
 """Classes of scikit-learn that keep the number of training rows."""
-UNCOUNTED: Mapping[type, Callable[[Any, Any], Any]] = {
+UNCOUNTED: Mapping[type, Callable[[Any, Any, Any], Any]] = {
     sklearn_discriminant_analysis.LinearDiscriminantAnalysis: linear,
     sklearn_discriminant_analysis.QuadraticDiscriminantAnalysis: quadratic,
 }
@@ -533,27 +484,26 @@ def from_sklearn(fitted: Any, *, rows: Any = None) -> Any:
     >>> bool(model.calibrate(X, y).score(X, y) > model.score(X, y))
     True
     """
-    for kind, rebuild in COUNTED.items():
+    for kind, (estimator, rebuild) in COUNTED.items():
         if isinstance(fitted, kind):
             check_is_fitted(fitted)
             if rows is not None:
-                raise ValueError(
-                    f"rows is for discriminant analysis alone: {kind.__name__} keeps class_count_"
-                )
-            return rebuild(fitted)
+                why = f"{kind.__name__} keeps class_count_"
+                raise ValueError(f"rows is for discriminant analysis alone: {why}")
+            return rebuild(fitted, estimator(**parameters_of(fitted, estimator)))
     for kind, rebuild_with_rows in UNCOUNTED.items():
         if isinstance(fitted, kind):
             check_is_fitted(fitted)
-            return rebuild_with_rows(fitted, rows)
+            estimator = getattr(discriminant_analysis, kind.__name__)
+            return rebuild_with_rows(fitted, estimator(**_with_priors(fitted, estimator)), rows)
     raise TypeError(_refusal(fitted))
 
 
 def _refusal(given: Any) -> str:
     """Why an object is not taken, and what is."""
-    names = ", ".join(kind.__name__ for kind in (*COUNTED, *UNCOUNTED))
-    advice = ""
+    if isinstance(given, type):
+        return f"from_sklearn needs a fitted classifier of scikit-learn, got the class {given.__name__}"
+    names, advice = ", ".join(kind.__name__ for kind in (*COUNTED, *UNCOUNTED)), ""
     if isinstance(given, Pipeline):
         advice = ". Of a pipeline, give the classifier, pipeline[-1], and put the result in its place"
-    elif isinstance(given, type):
-        return f"from_sklearn needs a fitted classifier of scikit-learn, got the class {given.__name__}"
     return f"from_sklearn takes scikit-learn's {names}, got {type(given).__module__}.{type(given).__name__}{advice}"

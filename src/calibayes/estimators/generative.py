@@ -113,9 +113,8 @@ class GenerativeClassifier(GenerativeEstimator):
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
         if self.families is None:
-            return tabular.specifications(
-                tabular.check_kinds(self.kinds), NUMERIC_KIND, tabular.KindChoices()
-            )
+            kinds = tabular.check_kinds(self.kinds)
+            return tabular.specifications(kinds, NUMERIC_KIND, tabular.KindChoices())
         if self.kinds is not None:
             raise ValueError("give families or kinds, not both")
         return self.families
@@ -127,12 +126,5 @@ class GenerativeClassifier(GenerativeEstimator):
         named = named_columns(self.families, table)
         return {j: CATEGORICAL if are_levels else NUMERIC for j, are_levels in named.items()}
 
-    def _given_priors(self, k: int) -> Any:
-        return self.priors
-
     def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
-        if self.families is not None:
-            return None
-        return tabular.kinds_schema(
-            tabular.check_kinds(self.kinds), summary, binding.encoders, binding.chosen
-        )
+        return tabular.kinds_schema(self.kinds, binding, summary) if self.families is None else None

@@ -16,29 +16,15 @@ from calibayes.encoders.dense import Dense
 from calibayes.encoders.schema import Schema, column_types
 from calibayes.kernels import joint_density as joint_kernel
 from calibayes.kernels.joint_density import STEPS, ClassSums, KernelRows, posteriors, relevance, steps_up_to
-from calibayes.model import parameters
-from calibayes.model.checked_rows import (
-    Reading,
-    Rows,
-    class_frequencies,
-    kept_rows_line,
-    new_table,
-    set_training_table,
-)
+from calibayes.kernels.level_counts import places_in_class
+from calibayes.model import checked_rows, parameters, verification
+from calibayes.model.checked_rows import Reading, Rows
 from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import feature
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
 from calibayes.model.splits import expand_counts, unit_weight
 from calibayes.model.table_inputs import InMemory, open_rows
-from calibayes.model.verification import (
-    COLUMNS,
-    OPTIONAL_COLUMNS,
-    is_fitted_with,
-    require_same_classes,
-    require_score,
-    verify_columns,
-)
-from calibayes.tables.summary import TableSummary
+from calibayes.model.verification import COLUMNS, OPTIONAL_COLUMNS, is_fitted_with
 from calibayes.tables.table import Table
 
 # -- Gaussian kernel densities of the classes over all columns of a table jointly ----------------------------
@@ -97,9 +83,8 @@ class JointDensity:
         require(self.centers.rows.shape[1] == d, f"the rows have {self.centers.rows.shape[1]} of {d} columns")
         require_number("square", self.square, np.finfo(np.float64).tiny)
         total = float(np.sum(self.scale**2))
-        require(
-            bool(np.isclose(self.square, total, rtol=1e-6)), f"square must be {total:g}, got {self.square:g}"
-        )
+        is_total = bool(np.isclose(self.square, total, rtol=1e-6))
+        require(is_total, f"square must be {total:g}, got {self.square:g}")
 
     @property
     def codes(self) -> Array:
@@ -117,9 +102,8 @@ class JointDensity:
 
     def votes(self, table: Table, positions: Array) -> ClassSums:
         """Kernel sums by class at some rows of a table, for every bandwidth."""
-        return joint_kernel.class_sums(
-            self.encoder.encode(table)[positions] * self.scale, self.centers, self.square
-        )
+        x = self.encoder.encode(table)[positions] * self.scale
+        return joint_kernel.class_sums(x, self.centers, self.square)
 
     def log_posterior(self, table: Table, smoothing: Smoothing) -> Array:
         """log p(class | x), (n, k)."""
@@ -142,18 +126,11 @@ class JointDensity:
 
     def leave_one_out(self, most: int) -> tuple[ClassSums, Array]:
         """Kernel sums at some kept rows, each without its own kernel, and the positions of these rows."""
-        positions = self._some_of_each_class(most)
+        codes, share = self.codes, min(most / len(self.codes), 1.0)
+        classes = [np.flatnonzero(codes == code) for code in range(len(self.prior))]
+        positions = np.concatenate([evenly_spaced(class_rows, share) for class_rows in classes])
         rows = self.centers.rows[positions]
         return joint_kernel.class_sums(rows, self.centers, self.square, left_out=positions), positions
-
-    def _some_of_each_class(self, most: int) -> Array:
-        """Positions of all kept rows, or of about ``most`` of them, evenly spaced in each class."""
-        share = min(most / len(self.codes), 1.0)
-        sizes = np.diff(self.centers.ends).tolist()
-        parts = [evenly_spaced(size, int(np.ceil(share * size))) for size in sizes]
-        return np.concatenate(
-            [part + start for part, start in zip(parts, self.centers.ends[:-1], strict=True)]
-        )
 
     def log_density(self, table: Table, smoothing: Smoothing) -> Array:
         """Log density of the scaled encoded columns, (n,), averaged over the bandwidths in use."""
@@ -191,9 +168,10 @@ def best_smoothing(losses: Array) -> tuple[int, int]:
     return prior_rows, int(np.argmin(losses[prior_rows]))
 
 
-def evenly_spaced(n: int, most: int) -> Array:
-    """Positions of all rows, or of about ``most`` of them, evenly spaced."""
-    return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(int))
+def evenly_spaced(rows: Array, share: float) -> Array:
+    """All of the rows, or about a share of them, evenly spaced."""
+    n, most = len(rows), int(np.ceil(share * len(rows)))
+    return rows if n <= most else rows[np.unique(np.linspace(0, n - 1, most).astype(int))]
 
 
 def joint_density(rows: Rows, k: int, most: int | None, seed: int) -> JointDensity:
@@ -231,12 +209,9 @@ def _column_factors(relevances: Array) -> Array:
 
 def _first_of_each_class(codes: Array, most: int) -> Array:
     """Positions of the rows to keep, class by class: the first of each."""
-    share = min(most / len(codes), 1.0)
-    positions = []
-    for code in np.unique(codes):
-        class_rows = np.flatnonzero(codes == code)
-        positions.append(class_rows[: max(int(np.ceil(share * len(class_rows))), LEAST_OF_CLASS)])
-    return np.concatenate(positions)
+    share, order = min(most / len(codes), 1.0), np.argsort(codes, kind="stable")
+    of_class = np.maximum(np.ceil(share * np.bincount(codes)), LEAST_OF_CLASS)
+    return np.asarray(order[places_in_class(codes[order]) < of_class[codes[order]]])
 
 
 # -- A kernel classifier over all columns jointly ------------------------------------------------------------
@@ -332,10 +307,11 @@ class JointKernelClassifier(Classifier):
         given = open_rows(X, y, sample_weight)
         with given.engine(self):
             # Only ratios of weights are used.
-            classes, rows = given.in_memory().rows(
-                reader, None, Reading(self.class_weight, most_weight=np.inf)
-            )
-            class_frequencies(rows.codes, rows.weight / rows.weight.max(), classes)  # every class has some
+            how = Reading(self.class_weight, most_weight=np.inf)
+            classes, rows = given.in_memory().rows(reader, None, how)
+            checked_rows.class_frequencies(
+                rows.codes, rows.weight / rows.weight.max(), classes
+            )  # every class has some
             table_rows, rows = rows, expand_counts(rows, seed)
             rows = rows._replace(weight=rows.weight / rows.weight.max())
             density = joint_density(rows, len(classes), most, seed)
@@ -344,7 +320,7 @@ class JointKernelClassifier(Classifier):
                 losses = _leave_one_out_losses(density, prior_rows)
                 place, step = best_smoothing(losses[:, steps])
                 found = {"left_out_log_loss_": losses}
-        state = _state(classes, rows.summary, density, Smoothing(steps[step], prior_rows[place]))
+        state = _state(classes, rows, density, Smoothing(steps[step], prior_rows[place]))
         return adopt(self, {**vars(reader), **state, **found, **given.kept(table_rows)})
 
     def _candidates(self) -> tuple[list[int], list[float]]:
@@ -364,8 +340,8 @@ class JointKernelClassifier(Classifier):
             return
         for name, kind in (("density_", JointDensity), ("schema_", Schema), ("relevance_", Mapping)):
             require_instance(name, getattr(self, name), kind)
-        names, density = verify_columns(self).converted_names, self.density_
-        require_same_classes(self.classes_, len(density.centers.ends) - 1)
+        names, density = verification.verify_columns(self).converted_names, self.density_
+        verification.require_same_classes(self.classes_, len(density.centers.ends) - 1)
         require(self.schema_.names == names, "schema_ has other columns than the training table")
         require_positions("the columns of density_", density.encoder.indices, len(names))
         require_number("prior_rows_", self.prior_rows_, 0.0, MOST_PRIOR_ROWS)
@@ -376,7 +352,7 @@ class JointKernelClassifier(Classifier):
         for name, size in self.relevance_.items():
             require_number(f"the relevance of {name!r}", size, 0.0, 1.0)
         if hasattr(self, "left_out_log_loss_"):
-            require_score("left_out_log_loss_", self.left_out_log_loss_, (None, STEPS))
+            verification.require_score("left_out_log_loss_", self.left_out_log_loss_, (None, STEPS))
 
     def _smoothing(self) -> Smoothing:
         return Smoothing(self.bandwidth_step_, self.prior_rows_)
@@ -405,11 +381,11 @@ class JointKernelClassifier(Classifier):
         columns = [("encoded column", "relevance"), *((name, f"{size:.3f}") for name, size in largest_first)]
         seen = f"training table: {self.training_table_}"
         lines = [f"{type(self).__name__}: {k}, {setting}", shortened(columns), seen]
-        return PlainText("\n".join([*lines, kept_rows_line({"": self.kept_rows_})]))
+        return PlainText("\n".join([*lines, checked_rows.kept_rows_line({"": self.kept_rows_})]))
 
     def marginals(self, X: Any) -> Any:
         """log p(class | known columns) of the rows, for any known columns: the others are left out of the distances."""
-        table, density = new_table(self, X), self.density_
+        table, density = checked_rows.new_table(self, X), self.density_
         kinds = feature("marginals")
         x, sources = density.encode(table), np.array(density.encoder.sources)
 
@@ -428,14 +404,12 @@ def _leave_one_out_losses(density: JointDensity, prior_rows: list[float]) -> Arr
     return smoothing_scores(votes, density.prior, codes, weight, np.array(prior_rows))[0]
 
 
-def _state(
-    classes: Array, summary: TableSummary, density: JointDensity, smoothing: Smoothing
-) -> dict[str, Any]:
+def _state(classes: Array, rows: Rows, density: JointDensity, smoothing: Smoothing) -> dict[str, Any]:
     """The fitted attributes."""
     size = density.scale**2 / (density.scale**2).max()
     return {
         "classes_": classes,
-        "schema_": column_types(summary),
+        "schema_": column_types(rows.summary),
         "density_": density,
         "bandwidth_step_": smoothing.bandwidth_step,
         "prior_rows_": smoothing.prior_rows,
@@ -447,9 +421,8 @@ def trained_at(
     rows: Rows, classes: Array, smoothing: Smoothing, kept_rows: int | None, seed: int
 ) -> JointKernelClassifier:
     """An estimator trained on rows with given bandwidth and smoothing."""
-    model = JointKernelClassifier(
-        bandwidth_step=smoothing.bandwidth_step, prior_rows=smoothing.prior_rows, kept_rows=kept_rows
-    )
-    set_training_table(model, rows.table)
+    step, prior_rows = smoothing
+    model = JointKernelClassifier(bandwidth_step=step, prior_rows=prior_rows, kept_rows=kept_rows)
+    checked_rows.set_training_table(model, rows.table)
     density = joint_density(rows, len(classes), kept_rows, seed)
-    return adopt(model, {**vars(model), **_state(classes, rows.summary, density, smoothing)})
+    return adopt(model, {**vars(model), **_state(classes, rows, density, smoothing)})

@@ -10,31 +10,18 @@ import numpy as np
 import sklearn
 from scipy.linalg import solve_triangular
 from scipy.special import log_expit
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from calibayes.core import verify
 from calibayes.core.notices import PlainText, counted, listed
 from calibayes.core.protocols import Array, Engine
-from calibayes.core.verify import (
-    require_array,
-    require_finite,
-    require_instance,
-    require_names,
-    require_number,
-)
-from calibayes.estimators.log_kernel_densities import (
-    LabeledNumbers,
-    LogDensityRecipe,
-    Report,
-    TrainingFeatures,
-    labeled_numbers,
-    new_features,
-    progress_reports,
-    training_features,
-)
+from calibayes.core.verify import require_array, require_finite, require_instance, require_names
+from calibayes.estimators import log_kernel_densities as log_densities
+from calibayes.estimators.log_kernel_densities import LogDensityRecipe, Report, TrainingFeatures
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.checked_rows import Rows, class_factors, kept_rows_line
 from calibayes.model.notebook import html_method, mime_bundle
@@ -129,27 +116,24 @@ def _logistic(problem: Problem, cost: float) -> LinearModel:
 
 
 def _sparse_logistic(problem: Problem, cost: float) -> LinearModel:
-    return _each_class(
-        lambda: LogisticRegression(C=cost, solver="liblinear", max_iter=ITERATIONS, random_state=0, **L1),
-        problem,
-    )
+    model = LogisticRegression(C=cost, solver="liblinear", max_iter=ITERATIONS, random_state=0, **L1)
+    return _each_class(model, problem)
 
 
 def _hinge(problem: Problem, cost: float) -> LinearModel:
-    return _each_class(lambda: SVC(C=cost, kernel="linear", max_iter=SVC_ITERATIONS), problem)
+    return _each_class(SVC(C=cost, kernel="linear", max_iter=SVC_ITERATIONS), problem)
 
 
 def _sparse_hinge(problem: Problem, cost: float) -> LinearModel:
-    return _each_class(
-        lambda: LinearSVC(C=cost, penalty="l1", dual=False, max_iter=ITERATIONS, random_state=0), problem
-    )
+    model = LinearSVC(C=cost, penalty="l1", dual=False, max_iter=ITERATIONS, random_state=0)
+    return _each_class(model, problem)
 
 
-def _each_class(make: Callable[[], Any], problem: Problem) -> LinearModel:
-    """The second class against the first, or each class against the others."""
+def _each_class(model: Any, problem: Problem) -> LinearModel:
+    """The second class against the first, or each class against the others, by copies of a classifier."""
     features, codes, k, weights = problem
     targets = [codes == 1] if k == 2 else [codes == c for c in range(k)]
-    models = [make().fit(features, target, sample_weight=weights) for target in targets]
+    models = [clone(model).fit(features, target, sample_weight=weights) for target in targets]
     intercepts = [float(np.ravel(model.intercept_)[0]) for model in models]
     return LinearModel(np.concatenate([model.coef_ for model in models]), np.array(intercepts))
 
@@ -195,33 +179,21 @@ Split = tuple[Array, Array]
 """Positions of training rows and of held-out rows."""
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """A mean loss of held-out rows, to be minimized; ``balanced`` gives all classes the same weight."""
-
-    row_losses: Callable[[Loss, Array, Array], Array]
-    balanced: bool = False
-
-    def row_weights(self, codes: Array, weights: Array) -> Array:
-        """Weights of rows in the mean, (n,)."""
-        mass = np.bincount(codes, weights)
-        return weights / mass[codes] if self.balanced else weights
+SCORINGS = ("loss", "error", "balanced_error")
+"""Mean losses of held-out rows, to be minimized: "loss" is the log loss if there are probabilities, else the error; in the
+balanced error all classes have the same weight."""
 
 
-def _model_loss(loss: Loss, scores: Array, codes: Array) -> Array:
-    return loss.row_losses(scores, codes)
+def mean_loss(loss: Loss, scoring: str, scores: Array, codes: Array, weights: Array) -> float:
+    """The mean loss of held-out rows by one of `SCORINGS`."""
+    losses = loss.row_losses(scores, codes) if scoring == "loss" else wrong_classes(scores, codes)
+    if scoring == "balanced_error":
+        weights = weights / np.bincount(codes, weights)[codes]
+    return float(weights @ losses / weights.sum())
 
 
-def _error(loss: Loss, scores: Array, codes: Array) -> Array:
-    return wrong_classes(scores, codes)
-
-
-SCORINGS: dict[str, Scoring] = {
-    "loss": Scoring(_model_loss),
-    "error": Scoring(_error),
-    "balanced_error": Scoring(_error, balanced=True),
-}
-"""Name -> scoring. "loss" is the log loss if there are probabilities, else the error."""
+Criterion = tuple[Loss, str]
+"""A loss, and one of `SCORINGS`."""
 
 
 class SelectionData(NamedTuple):
@@ -243,47 +215,41 @@ def cross_validation_splits(cv: Any, rows: Rows, n: int, seed: int) -> list[Spli
     """
     counts = np.bincount(rows.codes)
     if isinstance(cv, WHOLE) and counts.min() < 2:
-        raise ValueError(
-            "a class has one row only (n_samples = 1), so pairs and cost cannot be chosen by cross-validation: "
-            "give a selection with one candidate and one C"
-        )
+        problem = "a class has one row only (n_samples = 1)"
+        advice = "give a selection with one candidate and one C"
+        raise ValueError(f"{problem}, so pairs and cost cannot be chosen by cross-validation: {advice}")
     masks = held_out_masks(cv, rows, n, seed)
     for mask in masks:
         if not np.bincount(rows.codes[~mask], minlength=len(counts)).all() or not mask.any():
-            raise ValueError(
-                f"cv={cv!r} has a split without training rows of some class or without held-out rows"
-            )
+            lacking = "without training rows of some class or without held-out rows"
+            raise ValueError(f"cv={cv!r} has a split {lacking}")
     return [(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks]
 
 
 def held_out_losses(
-    data_sets: Sequence[SelectionData],
-    costs: Sequence[float],
-    k: int,
-    criterion: tuple[Loss, Scoring],
-    report: Report,
+    data_sets: Sequence[SelectionData], costs: Sequence[float], k: int, criterion: Criterion, report: Report
 ) -> Array:
     """Mean loss of held-out rows for each candidate and cost, (candidates, costs)."""
     total = np.zeros((len(data_sets[0].candidates), len(costs)))
     steps = [(data, number) for data in data_sets for number in range(len(total))]
     for step, (data, number) in enumerate(steps):
-        total[number] += _candidate_losses(data, data.candidates[number], costs, k, *criterion)
+        total[number] += _candidate_losses(data, data.candidates[number], costs, k, criterion)
         report("held-out losses of selections of pairs", step + 1, len(steps))
     return total / sum(len(data.splits) for data in data_sets)
 
 
 def _candidate_losses(
-    data: SelectionData, positions: Array, costs: Sequence[float], k: int, loss: Loss, scoring: Scoring
+    data: SelectionData, positions: Array, costs: Sequence[float], k: int, criterion: Criterion
 ) -> Array:
     """Mean held-out losses of one candidate, summed over the splits, (costs,)."""
+    loss, scoring = criterion
     features, _ = reduce_features(data.features[:, positions], loss)
     total = np.zeros(len(costs))
     for train, test in data.splits:
         problem = (features[train], data.codes[train], k, data.weights[train])
-        weights = scoring.row_weights(data.codes[test], data.weights[test])
         for place, cost in enumerate(costs):
             scores = loss.solve(problem, cost).scores(features[test])
-            total[place] += weights @ scoring.row_losses(loss, scores, data.codes[test]) / weights.sum()
+            total[place] += mean_loss(loss, scoring, scores, data.codes[test], data.weights[test])
     return total
 
 
@@ -296,7 +262,7 @@ LEAST_DEVIATION = 1e-8
 class Training(NamedTuple):
     """The rows of a fit, and what each of its steps needs."""
 
-    rows: LabeledNumbers
+    rows: log_densities.LabeledNumbers
     weights: Array
     """Sample weights times class weights, for the linear classifier, (n,)."""
     table_rows: Rows
@@ -317,9 +283,8 @@ class Choice(NamedTuple):
 
 def _has_probabilities(model: Any) -> bool:
     if model._linear_loss().log_probability is None:
-        raise AttributeError(
-            "loss='hinge' has no probabilities: use loss='log', or wrap the classifier in CalibratedClassifierCV"
-        )
+        advice = "use loss='log', or wrap the classifier in CalibratedClassifierCV"
+        raise AttributeError(f"loss='hinge' has no probabilities: {advice}")
     return True
 
 
@@ -348,7 +313,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         scores = 1 if k == 2 else k
         require_finite("coef_", self.coef_, (scores, len(self.feature_names_)))
         require_finite("intercept_", self.intercept_, (scores,))
-        require_number("C_", self.C_, np.finfo(np.float64).tiny)
+        verify.require_number("C_", self.C_, np.finfo(np.float64).tiny)
         if hasattr(self, "cv_results_"):
             _verify_results(self.cv_results_)
 
@@ -361,9 +326,9 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         for check in (self._linear_loss, self._scoring, self._costs):  # before any long computation
             check()
         given = open_rows(X, y, sample_weight)
-        with given.engine(self), progress_reports(type(self).__name__, self.verbose) as report:
+        with given.engine(self), log_densities.progress_reports(type(self).__name__, self.verbose) as report:
             read = given.in_memory()
-            classes, rows, table_rows = labeled_numbers(reader, read)
+            classes, rows, table_rows = log_densities.labeled_numbers(reader, read)
             weights = rows.weights
             if self.class_weight is not None:
                 weights = weights * class_factors(self.class_weight, classes, rows.codes, rows.weights)
@@ -389,11 +354,9 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
     def _train(self, training: Training, classes: Array) -> dict[str, Any]:
         """The fitted attributes."""
         rows, names = training.rows, training.table_rows.table.names
-        estimates = training_features(self, rows, names, training.seed, training.report)
+        estimates = log_densities.training_features(self, rows, names, training.seed, training.report)
         choice = self._choose(estimates, training)
-        model = self._linear_model(
-            estimates.features[:, choice.features], rows, training.weights, choice.cost
-        )
+        model = self._linear_model(estimates.features[:, choice.features], training, choice.cost)
         densities = estimates.densities.restrict_to(choice.features)
         state: dict[str, Any] = {
             "classes_": classes,
@@ -416,18 +379,15 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         losses = held_out_losses(data_sets, costs, training.rows.k, criterion, training.report)
         best, place = divmod(int(np.argmin(losses)), len(costs))
         sizes = np.array([len(candidate) for candidate in candidates])
-        return Choice(
-            candidates[best], costs[place], {"features": sizes, "C": np.array(costs), "loss": losses}
-        )
+        results = {"features": sizes, "C": np.array(costs), "loss": losses}
+        return Choice(candidates[best], costs[place], results)
 
-    def _linear_model(
-        self, features: Array, rows: LabeledNumbers, weights: Array, cost: float
-    ) -> LinearModel:
+    def _linear_model(self, features: Array, training: Training, cost: float) -> LinearModel:
         """Fitted to standardized features, with coefficients for the features before standardization."""
+        loss, rows = self._linear_loss(), training.rows
         center, scale = self._center_and_scale(features, rows.weights)
-        loss = self._linear_loss()
         reduced, restore = reduce_features((features - center) / scale, loss)
-        model = restore(loss.solve((reduced, rows.codes, rows.k, weights), cost))
+        model = restore(loss.solve((reduced, rows.codes, rows.k, training.weights), cost))
         coefficients = model.coefficients / scale
         return LinearModel(coefficients, model.intercepts - coefficients @ center)
 
@@ -449,42 +409,34 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         most = None if self.choice_rows is None else whole_number("choice_rows", self.choice_rows, 10)
         subset = stratified_subset(rows.codes, most if isinstance(self.cv, WHOLE) else None, seed)
         splits = cross_validation_splits(self.cv, table_rows.only(subset), n, seed)
-        features = estimates.features[subset]
+        features, codes = estimates.features[subset], rows.codes[subset]
         center, scale = self._center_and_scale(features, rows.weights[subset])
         standardized = (features - center) / scale
-        return [
-            SelectionData(standardized, rows.codes[subset], weights[subset], estimates.candidates, splits)
-        ]
+        return [SelectionData(standardized, codes, weights[subset], estimates.candidates, splits)]
 
     def _split_data(self, training: Training, split: Split) -> SelectionData:
         """Training and held-out rows of one split, with densities of its training rows."""
         train, test = split
         rows, names = training.rows.only(train), training.table_rows.table.names
-        estimates = training_features(self, rows, names, training.seed, training.report)
+        estimates = log_densities.training_features(self, rows, names, training.seed, training.report)
         new = estimates.densities.features(training.rows.columns[test], None, training.report)
         center, scale = self._center_and_scale(estimates.features, rows.weights)
         features, order = np.concatenate([estimates.features, new]), np.concatenate([train, test])
         positions = (np.arange(len(train)), np.arange(len(train), len(order)))
-        return SelectionData(
-            (features - center) / scale,
-            training.rows.codes[order],
-            training.weights[order],
-            estimates.candidates,
-            [positions],
-        )
+        standardized, codes = (features - center) / scale, training.rows.codes[order]
+        return SelectionData(standardized, codes, training.weights[order], estimates.candidates, [positions])
 
     def _linear_loss(self) -> Loss:
         """The loss that ``loss`` and ``penalty`` name. Raises ValueError if they are unknown."""
         if (self.loss, self.penalty) not in LOSSES:
-            raise ValueError(
-                f"loss must be 'log' or 'hinge' and penalty 'l2' or 'l1', got {self.loss!r} and {self.penalty!r}"
-            )
+            given = f"{self.loss!r} and {self.penalty!r}"
+            raise ValueError(f"loss must be 'log' or 'hinge' and penalty 'l2' or 'l1', got {given}")
         return LOSSES[self.loss, self.penalty]
 
-    def _scoring(self) -> Scoring:
+    def _scoring(self) -> str:
         if self.scoring not in SCORINGS:
             raise ValueError(f"scoring must be one of {', '.join(SCORINGS)}, got {self.scoring!r}")
-        return SCORINGS[self.scoring]
+        return self.scoring
 
     def _costs(self) -> list[float]:
         """The values of C, ascending."""
@@ -516,7 +468,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         return accuracy(self, X, y, sample_weight)
 
     def _linear_scores(self, table: Table) -> Array:
-        return LinearModel(self.coef_, self.intercept_).scores(new_features(self, table))
+        return LinearModel(self.coef_, self.intercept_).scores(log_densities.new_features(self, table))
 
     def _decisions(self, table: Table, engine: Engine) -> Array:
         scores = self._linear_scores(table)

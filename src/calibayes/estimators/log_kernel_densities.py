@@ -11,46 +11,21 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from calibayes import dependence as dependence_measures
+from calibayes.core import verify
 from calibayes.core.notices import ProgressReporter, collected_warnings, warn
 from calibayes.core.protocols import Array, resolve
-from calibayes.core.verify import (
-    require,
-    require_array,
-    require_ascending,
-    require_finite,
-    require_instance,
-    require_length,
-    require_number,
-    require_positions,
-)
-from calibayes.dependence import (
-    HSIC,
-    BestFraction,
-    Dependence,
-    Measure,
-    MutualInformation,
-    PairSelection,
-    Pearson,
-    Permuted,
-    SignificantPairs,
-    Spearman,
-    TopFraction,
-)
+from calibayes.core.verify import require, require_array, require_finite, require_instance, require_positions
+from calibayes.dependence import Dependence, Measure
 from calibayes.engines import one_thread
 from calibayes.kernels.cut_points import standard_deviation
 from calibayes.kernels.grids import REFERENCE, plug_in_bandwidths
 from calibayes.kernels.joint_density import NormalScores, ProductKernel, learn_normal_scores
-from calibayes.model import parameters, pickles
+from calibayes.model import parameters, pickles, verification
 from calibayes.model.checked_rows import Rows, convert, read_table, read_weight
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.model.table_inputs import TableInput, open_rows
-from calibayes.model.verification import (
-    COLUMNS,
-    OPTIONAL_COLUMNS,
-    is_fitted_with,
-    require_same_classes,
-    verify_columns,
-)
+from calibayes.model.verification import COLUMNS, OPTIONAL_COLUMNS, is_fitted_with
 from calibayes.tables.table import Table, numeric_matrix
 
 # -- Progress reports of steps that may take longer than a second --------------------------------------------
@@ -130,22 +105,20 @@ class LogDensities:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         d, k = len(require_array("varying", self.varying, (None,), "iu")), len(self.kernels)
         require(d > 0 and k > 0 and self.varying[0] >= 0, "the densities have no columns or no classes")
-        require_ascending("varying", self.varying)
+        verify.require_ascending("varying", self.varying)
         require_finite("center", self.center, (d,))
         require(bool((require_finite("scale", self.scale, (d,)) > 0).all()), "scale must be positive")
         if self.scores is not None:
-            require_length("scores", self.scores.knots, d)
+            verify.require_length("scores", self.scores.knots, d)
         for kernel in self.kernels:
-            require(
-                len(kernel.centers) == d,
-                f"the densities of a class have {len(kernel.centers)} of {d} columns",
-            )
+            columns = len(kernel.centers)
+            require(columns == d, f"the densities of a class have {columns} of {d} columns")
         count = len(require_array("pair_codes", self.pair_codes, (None,), "iu"))
         require_array("pairs", self.pairs, (2, count), "iu")
         require_positions("pair_codes", self.pair_codes.tolist(), k)
         require_positions("pairs", self.pairs.ravel().tolist(), d)
         require(bool((self.pairs[0] < self.pairs[1]).all()), "a pair must be two columns in ascending order")
-        require_number("floor", self.floor, 1e-300, 1.0)
+        verify.require_number("floor", self.floor, 1e-300, 1.0)
 
     @property
     def n_rows(self) -> int:
@@ -205,16 +178,13 @@ class LogDensities:
         """Names of the features, from the names of all columns."""
         names = [str(columns[j]) for j in self.varying]
         univariate = [f"log p({name} | {label})" for label in classes for name in names]
-        bivariate = [
-            f"log p({names[i]}, {names[j]} | {classes[c]})"
-            for c, i, j in zip(self.pair_codes, *self.pairs, strict=True)
-        ]
+        pairs = zip(self.pair_codes, *self.pairs, strict=True)
+        bivariate = [f"log p({names[i]}, {names[j]} | {classes[c]})" for c, i, j in pairs]
         return (names if self.original_columns else []) + univariate + bivariate
 
 
 def learn_log_densities(
     rows: LabeledNumbers,
-    *,
     floor: float,
     kept_rows: int | None,
     seed: Any,
@@ -242,9 +212,8 @@ def learn_log_densities(
         positions = np.full(len(columns), -1)
         positions[class_rows] = np.arange(len(class_rows))
         kept_positions.append(positions)
-    none = np.zeros(0, dtype=np.int64)
-    no_pairs = none.reshape(2, 0)
-    densities = LogDensities(varying, scores, center, scale, kernels, none, no_pairs, floor, original_columns)
+    no_pairs = _pairs_at(np.zeros(0, dtype=np.int64), len(varying))
+    densities = LogDensities(varying, scores, center, scale, kernels, *no_pairs, floor, original_columns)
     return densities, kept_positions
 
 
@@ -288,11 +257,9 @@ def labeled_numbers(estimator: Any, given: TableInput) -> tuple[Array, LabeledNu
     counts = np.bincount(rows.codes, minlength=len(classes))
     if not counts.all():
         raise ValueError(f"class {classes[int(np.argmin(counts))]!r} has no row with a positive weight")
-    if rows.weight.max() < LEAST_WEIGHT:
-        raise ValueError(
-            f"the largest sample weight is {rows.weight.max():g}, below {LEAST_WEIGHT:g}: products of such weights are 0. "
-            "Multiply all weights by a constant"
-        )
+    if (largest := rows.weight.max()) < LEAST_WEIGHT:
+        advice = "products of such weights are 0. Multiply all weights by a constant"
+        raise ValueError(f"the largest sample weight is {largest:g}, below {LEAST_WEIGHT:g}: {advice}")
     matrix = complete_matrix(rows.table)
     return classes, LabeledNumbers(matrix, rows.codes, rows.weight, len(classes)), rows
 
@@ -312,19 +279,18 @@ def complete_matrix(table: Table) -> Array:
     incomplete = np.isnan(matrix).any(axis=0)
     if incomplete.any():
         name = table.names[int(np.argmax(incomplete))]
-        raise ValueError(
-            f"Input X contains NaN: column {name!r} has missing values. Fill them or remove their rows first"
-        )
+        problem = f"column {name!r} has missing values. Fill them or remove their rows first"
+        raise ValueError(f"Input X contains NaN: {problem}")
     return matrix
 
 
 # -- Dependence of the columns of a table, class by class ----------------------------------------------------
 
 MEASURES: dict[str, Callable[[], Measure]] = {
-    "hsic": HSIC,
-    "pearson": Pearson,
-    "spearman": Spearman,
-    "mutual_information": MutualInformation,
+    "hsic": dependence_measures.HSIC,
+    "pearson": dependence_measures.Pearson,
+    "spearman": dependence_measures.Spearman,
+    "mutual_information": dependence_measures.MutualInformation,
 }
 """Short names of measures."""
 
@@ -378,7 +344,8 @@ def measure_dependence(
     """
     chosen = measure_named(measure)
     if permutations is not None:
-        chosen = Permuted(chosen, whole_number("permutations", permutations, 1), random_state)
+        count = whole_number("permutations", permutations, 1)
+        chosen = dependence_measures.Permuted(chosen, count, random_state)
     reader, classes = BaseEstimator(), ["all"]
     if y is None:
         names, rows = unlabeled_numbers(reader, X, sample_weight)
@@ -392,6 +359,8 @@ def measure_dependence(
 # -- Parameters of log densities, and the features of training rows: common to the transformer and the classifiers
 
 FITTED = ("classes_", "densities_", "feature_names_")
+Candidates = tuple[list[Array], Dependence | None]
+"""Selections of pairs, and the dependence that they were selected by."""
 
 
 @estimator
@@ -420,11 +389,11 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
         optional = ("dependence_", *OPTIONAL_COLUMNS, *self._further_fitted)
         if not is_fitted_with(self, (*FITTED, *COLUMNS, *self._always_fitted), optional):
             return
-        fitted, names = cast(Any, self), verify_columns(self).converted_names
+        fitted, names = cast(Any, self), verification.verify_columns(self).converted_names
         densities, classes = fitted.densities_, fitted.classes_
         require_instance("densities_", densities, LogDensities)
         require_instance("feature_names_", fitted.feature_names_, list)
-        require_same_classes(classes, len(densities.kernels))
+        verification.require_same_classes(classes, len(densities.kernels))
         require_positions("the columns of densities_", densities.varying.tolist(), len(names))
         expected = densities.feature_names(names, classes.tolist())
         require(fitted.feature_names_ == expected, "feature_names_ are not those of densities_")
@@ -440,17 +409,15 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return int(cast(Any, self).densities_.n_rows)
 
-    def _candidate_pairs(
-        self, rows: LabeledNumbers, names: Sequence[str], report: Report
-    ) -> tuple[list[Array], Dependence | None]:
+    def _candidate_pairs(self, rows: LabeledNumbers, names: Sequence[str], report: Report) -> Candidates:
         """Candidate selections of (class, pair), each as positions in the flat (k, pairs) table; here one without pairs."""
         return [np.zeros(0, dtype=np.int64)], None
 
 
-SELECTIONS: dict[str | None, Callable[[], PairSelection]] = {
-    "cv": BestFraction,
-    "significant": SignificantPairs,
-    None: TopFraction,
+SELECTIONS: dict[str | None, Callable[[], dependence_measures.PairSelection]] = {
+    "cv": dependence_measures.BestFraction,
+    "significant": dependence_measures.SignificantPairs,
+    None: dependence_measures.TopFraction,
 }
 """Short names of selections; None keeps all pairs."""
 
@@ -463,22 +430,18 @@ class WithPairs(LogDensityRecipe):
     selection: Any = "cv"
     max_pairs: int | None = 10_000
 
-    def _candidate_pairs(
-        self, rows: LabeledNumbers, names: Sequence[str], report: Report
-    ) -> tuple[list[Array], Dependence | None]:
+    def _candidate_pairs(self, rows: LabeledNumbers, names: Sequence[str], report: Report) -> Candidates:
         """Candidate selections of (class, pair), each as positions in the flat (k, pairs) table, and the dependence."""
         most = None if self.max_pairs is None else whole_number("max_pairs", self.max_pairs, 0)
         measure = measure_named(self.measure)
-        selection = resolve(
-            "selection", self.selection, SELECTIONS, ability="candidates", example="TopFraction(0.1)"
-        )
+        example = "TopFraction(0.1)"
+        selection = resolve("selection", self.selection, SELECTIONS, ability="candidates", example=example)
         dependence = class_dependence(measure, rows, names, range(rows.k), report)
         candidates = [np.asarray(candidate) for candidate in selection.candidates(dependence)]
         largest = max(len(candidate) for candidate in candidates)
         if most is not None and largest > most:
-            warn(
-                f"of {largest} densities of pairs only the {most} most dependent ones are used: see max_pairs"
-            )
+            used = f"only the {most} most dependent ones are used: see max_pairs"
+            warn(f"of {largest} densities of pairs {used}")
         distinct = {candidate[:most].tobytes(): candidate[:most] for candidate in candidates}
         return list(distinct.values()), dependence
 
@@ -501,12 +464,7 @@ def training_features(
     floor = number("floor", recipe.floor, 1e-300, 1.0)
     most = None if recipe.kept_rows is None else whole_number("kept_rows", recipe.kept_rows, 2)
     densities, kept_positions = learn_log_densities(
-        rows,
-        floor=floor,
-        kept_rows=most,
-        seed=seed,
-        normal_scores=recipe.normal_scores,
-        original_columns=recipe.original_columns,
+        rows, floor, most, seed, recipe.normal_scores, recipe.original_columns
     )
     standardized = rows._replace(columns=densities.standardize(rows.columns))
     varying_names = [names[j] for j in densities.varying]
@@ -515,10 +473,8 @@ def training_features(
     densities = densities.with_pairs(*_pairs_at(largest, len(densities.varying)))
     features = densities.features(rows.columns, kept_positions if recipe.leave_one_out else None, report)
     begin = densities.n_without_pairs
-    place = {int(pair): begin + position for position, pair in enumerate(largest)}
-    positions = [
-        np.array([*range(begin), *(place[int(pair)] for pair in candidate)]) for candidate in candidates
-    ]
+    place = {int(pair): position for position, pair in enumerate(largest, begin)}
+    positions = [np.array([*range(begin), *(place[int(pair)] for pair in some)]) for some in candidates]
     return TrainingFeatures(densities, features, positions, dependence)
 
 

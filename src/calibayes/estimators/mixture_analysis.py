@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
 
+from calibayes import families
 from calibayes.core.protocols import Array, Engine, Layout, resolve
 from calibayes.encoders.numbers import Clusters
 from calibayes.engines import chosen_engine
 from calibayes.estimators.discriminant_analysis import GaussianPreset
-from calibayes.families import (
-    ClassPrior,
-    Diagonal,
-    Full,
-    Gaussian,
-    Mixture,
-    NormalInverseWishart,
-    Product,
-    Spherical,
-    Tied,
-    TiedDiagonal,
-    TiedSpherical,
-    TreeCovariance,
-)
+from calibayes.families import Gaussian, Mixture
 from calibayes.families.covariances import Plain, Ridge
 from calibayes.kernels.posterior import held_out_scores
 from calibayes.learn import data_sums, learn
@@ -66,9 +55,7 @@ def information_criterion(
     return criteria
 
 
-def _of_class(
-    family: Gaussian, rows: Rows, name: str, encoder: Clusters, updates: int, engine: Engine
-) -> float:
+def _of_class(family: Gaussian, rows: Rows, name: str, encoder: Clusters, most: int, engine: Engine) -> float:
     """-2 log likelihood + log n times the number of free parameters, of a mixture for one class."""
     try:
         one_class = summary_of(rows.table, rows.weight, np.zeros_like(rows.codes))
@@ -78,22 +65,19 @@ def _of_class(
     columns = fitted.encode(rows.table)
     source = ArraySource({"columns": columns}, np.zeros_like(rows.codes), rows.weight, np.zeros(len(columns)))
     layout = Layout((name,), rows.table.names, **fitted.layout())
-    model = Product(ClassPrior(), {"columns": Mixture(family)}).bind({"columns": layout}, (name,))
+    product = families.Product(families.ClassPrior(), {"columns": Mixture(family)})
+    model = product.bind({"columns": layout}, (name,))
     start = data_sums(model, source, engine, 1).statistics
     try:
         model = model.prepare(start)
     except ValueError:
         return np.inf
-    run = Run(model, ML(), ML().begin(model, start), stop=NoGainBeforeTraining(), limit=updates)
+    run = Run(model, ML(), ML().begin(model, start), stop=NoGainBeforeTraining(), limit=most)
     learn([run], source, engine)
-    likelihood = (
-        rows.weight @ model.families["columns"].log_density(columns, run.best.parameters["columns"])[:, 0]
-    )
-    return float(
-        -2.0 * likelihood
-        + np.log(max(rows.weight.sum(), FEWEST))
-        * degrees_of_freedom(family, len(layout.seeds[0]), columns.shape[1])
-    )
+    mixture, parameters = model.families["columns"], run.best.parameters["columns"]
+    likelihood = rows.weight @ mixture.log_density(columns, parameters)[:, 0]
+    freedom = degrees_of_freedom(family, len(layout.seeds[0]), columns.shape[1])
+    return float(-2.0 * likelihood + np.log(max(rows.weight.sum(), FEWEST)) * freedom)
 
 
 def degrees_of_freedom(family: Gaussian, components: int, d: int) -> int:
@@ -108,21 +92,14 @@ def validation_scores(estimator: Any, rows: Rows, labels: Array, most: int, seed
     Raises ValueError if a class has one row only.
     """
     if np.bincount(rows.codes[rows.codes >= 0]).min() < 2:
-        raise ValueError(
-            "a class has one row only, so the number of components cannot be chosen by cross-validation: "
-            "give n_components as a number"
-        )
+        problem = "a class has one row only, so the number of components cannot be chosen by cross-validation"
+        raise ValueError(f"{problem}: give n_components as a number")
     folds = held_out_masks(FOLDS, rows._replace(positions=np.arange(len(rows.codes))), len(labels), seed)
-    scores = np.array(
-        [
-            [
-                _fold_scores(clone(estimator).set_params(n_components=count), rows, labels, mask)
-                for mask in folds
-            ]
-            for count in range(1, most + 1)
-        ]
-    )
-    return {"n_components": np.arange(1, most + 1), "log_loss": scores[..., 0], "error": scores[..., 1]}
+    scores = np.empty((2, most, len(folds)))
+    for count, place in itertools.product(range(1, most + 1), range(len(folds))):
+        worker = clone(estimator).set_params(n_components=count)
+        scores[:, count - 1, place] = _fold_scores(worker, rows, labels, folds[place])
+    return {"n_components": np.arange(1, most + 1), "log_loss": scores[0], "error": scores[1]}
 
 
 def _fold_scores(estimator: Any, rows: Rows, labels: Array, held_out: Array) -> tuple[float, float]:
@@ -134,14 +111,14 @@ def _fold_scores(estimator: Any, rows: Rows, labels: Array, held_out: Array) -> 
 
 # -- Discriminant analysis with several Gaussian components per class ----------------------------------------
 
-SHAPES: dict[str, Callable[[], Full]] = {
-    "full": Full,
-    "diagonal": Diagonal,
-    "spherical": Spherical,
-    "tied": Tied,
-    "tied_diagonal": TiedDiagonal,
-    "tied_spherical": TiedSpherical,
-    "tree": TreeCovariance,
+SHAPES: dict[str, Callable[[], families.Full]] = {
+    "full": families.Full,
+    "diagonal": families.Diagonal,
+    "spherical": families.Spherical,
+    "tied": families.Tied,
+    "tied_diagonal": families.TiedDiagonal,
+    "tied_spherical": families.TiedSpherical,
+    "tree": families.TreeCovariance,
 }
 """Short name -> shape of the covariances."""
 
@@ -205,11 +182,11 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
     """
 
     n_components: int | Sequence[int] | Literal["bic", "cv"] = 3
-    covariance: str | Full = "tied"
+    covariance: str | families.Full = "tied"
     max_components: int = 5
     reg: float = 0.0
     priors: Any = None
-    prior: NormalInverseWishart | Literal["auto"] | None = "auto"
+    prior: families.NormalInverseWishart | Literal["auto"] | None = "auto"
 
     _traits = Traits(start="likelihood")
 
@@ -224,8 +201,8 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
     def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
         seed = _kmeans_seed(self.random_state)
         counts, notes = self._component_counts(rows, classes, seed)
-        families = [("columns", Mixture(self._family()), every, Clusters(counts, seed))]
-        return Specification(families, self._class_prior(len(classes)), notes)
+        specified = [("columns", Mixture(self._family()), every, Clusters(counts, seed))]
+        return Specification(specified, self._class_prior(len(classes)), notes)
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
         return [("columns", Mixture(self._family()), every, Clusters())]
@@ -274,9 +251,8 @@ class MixtureDiscriminantAnalysis(GaussianPreset):
         mixture = self._mixture()
         form = mixture.family.shape.covariance(self.parameters_["columns"])
         matrices = np.stack([matrix if matrix.ndim == 2 else np.diag(matrix) for matrix in form])
-        return self._by_class(
-            np.broadcast_to(matrices, (len(mixture.component_classes), *matrices.shape[1:]))
-        )
+        shape = (len(mixture.component_classes), *matrices.shape[1:])
+        return self._by_class(np.broadcast_to(matrices, shape))
 
 
 def _listed(given: Any, k: int) -> tuple[int, ...]:

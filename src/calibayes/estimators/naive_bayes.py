@@ -7,24 +7,17 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from calibayes import families
 from calibayes.core.notices import warn
 from calibayes.core.protocols import Array
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags
-from calibayes.families import (
-    Bernoulli,
-    Categorical,
-    ClassPrior,
-    Diagonal,
-    Dirichlet,
-    Gaussian,
-    NormalInverseWishart,
-)
+from calibayes.families import ClassPrior
 from calibayes.families.counts import smoothing_of
 from calibayes.families.covariances import VarianceSmoothing
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.level_counts import offsets
-from calibayes.model.attributes import array_property
+from calibayes.model.attributes import array_of, array_property
 from calibayes.model.binding import every
 from calibayes.model.estimator import GenerativeEstimator, Traits
 from calibayes.model.parameters import estimator, number
@@ -37,13 +30,8 @@ LEAST_ALPHA = 1e-10
 class ClassPriorAttributes(GenerativeEstimator):
     """Fitted attributes of scikit-learn's discrete naive Bayes that describe the class prior."""
 
-    @array_property
-    def class_count_(self) -> Array:
-        return np.asarray(self.data_statistics_[PRIOR]["count"])
-
-    @array_property
-    def class_log_prior_(self) -> Array:
-        return np.asarray(self.parameters_[PRIOR]["log_probability"])
+    class_count_ = array_of("data_statistics_", PRIOR, "count")
+    class_log_prior_ = array_of("parameters_", PRIOR, "log_probability")
 
 
 @estimator
@@ -54,7 +42,7 @@ class CountingNB(ClassPriorAttributes):
     force_alpha: bool = True
     fit_prior: bool = True
     class_prior: Array | ClassPrior | None = None
-    prior: Dirichlet | None = None
+    prior: families.Dirichlet | None = None
 
     _traits = COUNTING
 
@@ -65,10 +53,8 @@ class CountingNB(ClassPriorAttributes):
         """alpha or prior as the family takes them."""
         alpha = np.asarray(self.alpha, dtype=np.float64)
         if self.prior is None and not self.force_alpha and (alpha >= 0).all() and (alpha < LEAST_ALPHA).any():
-            warn(
-                f"alpha too small will result in numeric errors, setting alpha = {LEAST_ALPHA:.1e}. "
-                "Use `force_alpha=True` to keep alpha unchanged."
-            )
+            problem = f"alpha too small will result in numeric errors, setting alpha = {LEAST_ALPHA:.1e}"
+            warn(f"{problem}. Use `force_alpha=True` to keep alpha unchanged.")
             alpha = np.maximum(alpha, LEAST_ALPHA)
         return smoothing_of(alpha, self.prior)
 
@@ -114,7 +100,8 @@ class CategoricalNB(CountingNB):
         return tags
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
-        return [("columns", Categorical(**self._smoothing()), every, Levels(at_least=self.min_categories))]
+        family = families.Categorical(**self._smoothing())
+        return [("columns", family, every, Levels(at_least=self.min_categories))]
 
     @property
     def categories_(self) -> list[Array]:
@@ -169,15 +156,10 @@ class BernoulliNB(CountingNB):
         return tags
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
-        return [("columns", Bernoulli(**self._smoothing()), every, Flags(self.binarize))]
+        return [("columns", families.Bernoulli(**self._smoothing()), every, Flags(self.binarize))]
 
-    @array_property
-    def feature_count_(self) -> Array:
-        return np.asarray(self.data_statistics_["columns"]["ones"])
-
-    @array_property
-    def feature_log_prob_(self) -> Array:
-        return np.asarray(self.parameters_["columns"]["log_one"])
+    feature_count_ = array_of("data_statistics_", "columns", "ones")
+    feature_log_prob_ = array_of("parameters_", "columns", "log_one")
 
 
 @estimator
@@ -207,33 +189,23 @@ class GaussianNB(GenerativeEstimator):
 
     priors: Array | ClassPrior | None = None
     var_smoothing: float = 1e-9
-    prior: NormalInverseWishart | Literal["auto"] | None = "auto"
+    prior: families.NormalInverseWishart | Literal["auto"] | None = "auto"
     class_weight: Mapping[Any, float] | str | None = None
 
     _traits = COUNTING._replace(is_tempered_if_wide=True)
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
         smoothing = VarianceSmoothing(number("var_smoothing", self.var_smoothing, 0.0, 1e300))
-        return [("columns", Gaussian(Diagonal(), prior=self.prior, regularizer=smoothing), every)]
+        family = families.Gaussian(families.Diagonal(), prior=self.prior, regularizer=smoothing)
+        return [("columns", family, every)]
 
-    def _given_priors(self, k: int) -> Any:
-        return self.priors
-
-    @array_property
-    def class_count_(self) -> Array:
-        return np.asarray(self.data_statistics_[PRIOR]["count"], dtype=self.fitted_.number_type)
+    class_count_ = array_of("data_statistics_", PRIOR, "count", in_type_of_columns=True)
+    theta_ = array_of("parameters_", "columns", "mean", in_type_of_columns=True)
+    var_ = array_of("parameters_", "columns", "variance", in_type_of_columns=True)
 
     @array_property
     def class_prior_(self) -> Array:
         return np.exp(self.parameters_[PRIOR]["log_probability"]).astype(self.fitted_.number_type)
-
-    @array_property
-    def theta_(self) -> Array:
-        return np.asarray(self.parameters_["columns"]["mean"], dtype=self.fitted_.number_type)
-
-    @array_property
-    def var_(self) -> Array:
-        return np.asarray(self.parameters_["columns"]["variance"], dtype=self.fitted_.number_type)
 
     @property
     def epsilon_(self) -> float:

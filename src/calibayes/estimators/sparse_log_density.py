@@ -10,21 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array, Engine
 from calibayes.dependence import BestFraction
+from calibayes.estimators import log_kernel_densities as log_densities
 from calibayes.estimators.linear_model import LogDensityClassifier
-from calibayes.estimators.log_kernel_densities import (
-    WithPairs,
-    labeled_numbers,
-    new_features,
-    progress_reports,
-    training_features,
-)
 from calibayes.model.parameters import adopt, estimator, seed_of, unfitted_copy
 from calibayes.model.table_inputs import open_rows
 from calibayes.tables.table import Table
 
 
 @estimator
-class SparseLogBivariateClassifier(WithPairs, LogDensityClassifier):
+class SparseLogBivariateClassifier(log_densities.WithPairs, LogDensityClassifier):
     """SLB: a linear classifier on class-conditional log densities of columns and of dependent pairs (slb-2020).
 
     By default each training row is left out of its own densities, the linear classifier is logistic regression, and
@@ -164,7 +158,7 @@ floor, kept_rows, random_state, verbose
 
 
 @estimator
-class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
+class LogDensityFeatures(TransformerMixin, log_densities.WithPairs):  # type: ignore[misc]
     """Log class-conditional kernel densities of columns and of dependent pairs of columns (slb-2020, Eq. 5).
 
     Kernels are Gaussian with plug-in bandwidths. Columns that are constant in training are not used. The size of the
@@ -253,15 +247,15 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
         """Features of the rows with positive weight, and their positions among all rows."""
         reader, seed = unfitted_copy(self), seed_of(self.random_state)
         given = open_rows(X, y, sample_weight)
-        with given.engine(self), progress_reports(type(self).__name__, self.verbose) as report:
-            classes, rows, table_rows = labeled_numbers(reader, given)
+        with given.engine(self), log_densities.progress_reports(type(self).__name__, self.verbose) as report:
+            classes, rows, table_rows = log_densities.labeled_numbers(reader, given)
             names = table_rows.table.names
-            densities, features, candidates, dependence = training_features(self, rows, names, seed, report)
+            estimates = log_densities.training_features(self, rows, names, seed, report)
+            densities, features, candidates, dependence = estimates
             if len(candidates) > 1:
-                raise ValueError(
-                    f"selection={self.selection!r} has several candidates, which only a classifier can choose from: "
-                    "give a selection with one candidate, such as TopFraction(0.1)"
-                )
+                problem = "has several candidates, which only a classifier can choose from"
+                advice = "give a selection with one candidate, such as TopFraction(0.1)"
+                raise ValueError(f"selection={self.selection!r} {problem}: {advice}")
         reader.classes_, reader.densities_, reader.dependence_ = classes, densities, dependence
         reader.feature_names_ = densities.feature_names(names, classes.tolist())
         adopt(self, {**vars(reader), **given.kept(table_rows)})
@@ -272,7 +266,7 @@ class LogDensityFeatures(TransformerMixin, WithPairs):  # type: ignore[misc]
         return open_rows(X).map(self, "transform", self._features)
 
     def _features(self, table: Table, engine: Engine) -> Array:
-        return new_features(self, table)
+        return log_densities.new_features(self, table)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the features, such as ``log p(a, b | class)``."""

@@ -79,9 +79,8 @@ def check_kinds(given: Any) -> ColumnKinds:
         raise ValueError(f"kinds must be a mapping from columns to kinds, got {given!r}")
     for column, kind in given.items():
         if kind not in KINDS and kind != IDENTIFIER:
-            raise ValueError(
-                f"unknown kind {kind!r} of column {column!r}; the kinds are {', '.join(KINDS)}, {IDENTIFIER}"
-            )
+            known = ", ".join([*KINDS, IDENTIFIER])
+            raise ValueError(f"unknown kind {kind!r} of column {column!r}; the kinds are {known}")
     return given
 
 
@@ -100,9 +99,8 @@ def given_kinds(given: ColumnKinds, table: Table | TableSummary) -> dict[int, st
     kinds = given_columns(given, table)
     for j, kind in kinds.items():
         if kind != IDENTIFIER and (held := content_type(table, j)) not in KINDS[kind].holds:
-            raise ValueError(
-                f"column {table.names[j]!r} cannot be {kind!r}: it holds {held}, not {KINDS[kind].holds[0]}"
-            )
+            name, expected = table.names[j], KINDS[kind].holds[0]
+            raise ValueError(f"column {name!r} cannot be {kind!r}: it holds {held}, not {expected}")
     return kinds
 
 
@@ -138,14 +136,10 @@ def specifications(given: ColumnKinds, numeric: str, choices: KindChoices) -> li
     ]
 
 
-def kinds_schema(
-    given: ColumnKinds,
-    summary: TableSummary,
-    encoders: Mapping[str, Encoder],
-    chosen: Mapping[str, tuple[int, ...]],
-) -> Schema:
+def kinds_schema(given: Any, binding: ColumnBinding, summary: TableSummary) -> Schema:
     """The schema of a table whose columns were bound by kind."""
-    return schema(summary, encoders, chosen, frozenset(given_kinds(given, summary)))
+    kinds = given_kinds(check_kinds(given), summary)
+    return schema(summary, binding.encoders, binding.chosen, frozenset(kinds))
 
 
 # -- Naive Bayes over the kinds of columns --------------------------------------------------------------------
@@ -184,11 +178,8 @@ class TabularNB(GenerativeEstimator):
         """Position -> kind of the columns whose kind is given."""
         return given_columns(check_kinds(self.kinds), table)
 
-    def _given_priors(self, k: int) -> Any:
-        return self.priors
-
     def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
-        return kinds_schema(check_kinds(self.kinds), summary, binding.encoders, binding.chosen)
+        return kinds_schema(self.kinds, binding, summary)
 
     def _levels_encoder(self) -> Levels:
         """The encoder of categorical columns."""
@@ -263,24 +254,8 @@ class NaiveBayes(TabularNB):
         return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self._levels_encoder())
 
 
-class Binning(NamedTuple):
-    """Cells that numbers are counted on, and the default bandwidth for them."""
-
-    cells: Callable[[], Encoder]
-    bandwidth: Callable[[], Bandwidth] = families.OverBins
-
-
-BINNINGS: Mapping[str, Callable[[], Binning]] = {
-    "adaptive": lambda: Binning(AdaptiveBins),
-    "grid": lambda: Binning(Grid, families.Silverman),
-}
-"""Short name -> binning."""
-
-
-def binning_named(given: str | Encoder) -> Binning:
-    """The binning that a name means, or that of a given encoder."""
-    named = resolve("binning", given, BINNINGS, ability="encode", example="Grid()")
-    return named if isinstance(named, Binning) else Binning(lambda: named)
+BINNINGS: Mapping[str, Callable[[], Encoder]] = {"adaptive": AdaptiveBins, "grid": Grid}
+"""Short name -> cells that numbers are counted on."""
 
 
 @estimator
@@ -328,8 +303,9 @@ class KernelNB(TabularNB):
     prior_rows: float = 3.0
 
     def _choices(self) -> KindChoices:
-        binning = binning_named(self.binning)
-        rule = binning.bandwidth() if self.bandwidth is None else bandwidth_named(self.bandwidth)
+        cells = resolve("binning", self.binning, BINNINGS, ability="encode", example="Grid()")
+        default = families.Silverman() if self.binning == "grid" else families.OverBins()
+        rule = default if self.bandwidth is None else bandwidth_named(self.bandwidth)
         family = families.KernelDensity(rule, number("prior_rows", self.prior_rows, 0.0, 1e300))
         smoothing = smoothing_of(self.alpha, self.prior)
-        return KindChoices(smoothing, levels=self._levels_encoder(), kernel=family, cells=binning.cells())
+        return KindChoices(smoothing, levels=self._levels_encoder(), kernel=family, cells=cells)

@@ -113,10 +113,8 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not is_fitted_with(self, required, OPTIONAL_COLUMNS):
             return
         trained = self.estimator_
-        require(
-            isinstance(trained, GenerativeEstimator) and hasattr(trained, "fitted_"),
-            "estimator_ must be a fitted generative estimator",
-        )
+        is_fitted = isinstance(trained, GenerativeEstimator) and hasattr(trained, "fitted_")
+        require(is_fitted, "estimator_ must be a fitted generative estimator")
         for name in FITTED_OF_ESTIMATOR:
             ours, theirs = (np.asarray(getattr(model, name, None)) for model in (self, trained))
             require(bool(np.array_equal(ours, theirs)), f"{name} is not that of estimator_")
@@ -192,18 +190,10 @@ def _path_scores(
     models, starts = prepare_folds(folds, source, recipe.engine, len(classes))
     results: dict[str, list[list[float]]] = {"log_loss": [], "error": []}
     for lam in lams:
-        rule = GDT(lam=lam)
-        runs = [
-            Run(
-                model,
-                rule,
-                rule.begin(model, statistics),
-                stop_named(plan.stop),
-                plan.max_iter,
-                view=fold.view,
-            )
-            for model, statistics, fold in zip(models, starts, folds, strict=True)
-        ]
+        rule, runs = GDT(lam=lam), []
+        for model, statistics, fold in zip(models, starts, folds, strict=True):
+            start, stop = rule.begin(model, statistics), stop_named(plan.stop)
+            runs.append(Run(model, rule, start, stop, plan.max_iter, view=fold.view))
         learn(runs, source, recipe.engine, plan.callbacks)
         for problem in filter(None, map(problem_of, runs)):
             warn(problem, ConvergenceWarning)

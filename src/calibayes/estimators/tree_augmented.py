@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
@@ -15,17 +15,8 @@ from calibayes.encoders.bins import PairBins, bins_named
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import Schema
-from calibayes.estimators.tabular import (
-    BINS_WITHOUT_DISCRETIZE,
-    DEFAULT_BINS,
-    ColumnKinds,
-    KindChoices,
-    OfKind,
-    TabularNB,
-    check_kinds,
-    kinds_schema,
-    specifications,
-)
+from calibayes.estimators import tabular
+from calibayes.estimators.tabular import KindChoices, OfKind, TabularNB
 from calibayes.families import OneTree, PerClass, SignificantEdges, Tree
 from calibayes.families.counts import smoothing_of
 from calibayes.families.kernel_bandwidths import Bandwidth, OverBins, bandwidth_named
@@ -48,6 +39,10 @@ WIDE_TABLES = 2**22
 not show which of millions of pairs depend on each other, and inner folds count them several times."""
 
 
+Fit = Callable[[Sequence[int]], bool]
+"""Whether the tables of columns with given numbers of levels fit into memory."""
+
+
 @dataclass(frozen=True)
 class Positions:
     """Columns at given positions, as a selection for a family."""
@@ -62,44 +57,50 @@ class Positions:
         return list(self.chosen)
 
 
-def tree_columns(
-    positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int, max_cells: int
-) -> list[int] | None:
+class CandidateColumns(NamedTuple):
+    """Columns that a family is to model jointly, if they are not too many, and what those are chosen by if they are."""
+
+    positions: Sequence[int]
+    encoder: Encoder
+    rows: TrainingRows
+    k: int
+
+    def levels(self, positions: Sequence[int]) -> Sequence[int]:
+        """Numbers of levels of some of the columns: with fewer columns, numbers may get more bins."""
+        return self.encoder.fit(self.rows.summary, positions).layout()["levels"] if positions else ()
+
+
+def tree_columns(given: CandidateColumns, max_cells: int) -> list[int] | None:
     """The columns that depend on the class most, as many as fit; None if all columns fit.
 
     Of columns that are equally relevant all are chosen or none, so that the order of the columns has no influence.
     """
-    if len(positions) <= MOST_IN_TREE[0]:
+    if len(given.positions) <= MOST_IN_TREE[0]:
         return None
-    is_wide = len(positions) > len(rows.codes)
+    is_wide = len(given.positions) > len(given.rows.codes)
     most_cells = min(WIDE_TABLES, LARGEST_TABLES) if is_wide else LARGEST_TABLES
-    return most_relevant_columns(
-        positions, encoder, rows, k, MOST_IN_TREE, lambda levels: fits(levels, k, max_cells, most_cells)
-    )
+
+    def tree_fits(levels: Sequence[int]) -> bool:
+        return fits(levels, given.k, max_cells, most_cells)
+
+    return most_relevant_columns(given, MOST_IN_TREE, tree_fits)
 
 
-def most_relevant_columns(
-    positions: Sequence[int],
-    encoder: Encoder,
-    rows: TrainingRows,
-    k: int,
-    numbers: Sequence[int],
-    fit: Callable[[Sequence[int]], bool],
-) -> list[int] | None:
+def most_relevant_columns(given: CandidateColumns, numbers: Sequence[int], fit: Fit) -> list[int] | None:
     """The columns that depend on the class most, in the first of these numbers that fit; None if all columns fit.
 
     ``fit`` says whether the tables of columns with given numbers of levels fit into memory.
     """
-    fitted = encoder.fit(rows.summary, positions)
+    fitted = given.encoder.fit(given.rows.summary, given.positions)
     levels = fitted.layout()["levels"]
     if fit(levels):
         return None
-    sample = rows.summary.sample
-    relevance = np.round(class_relevance(fitted.encode(sample.table), levels, sample, k), 8)
+    sample = given.rows.summary.sample
+    relevance = np.round(class_relevance(fitted.encode(sample.table), levels, sample, given.k), 8)
     for most in numbers:
-        least = np.sort(relevance)[-most - 1] if most < len(positions) else -np.inf
-        chosen: list[int] = np.asarray(positions)[relevance > least].tolist()
-        if fit(_levels(encoder, chosen, rows)):
+        least = np.sort(relevance)[-most - 1] if most < len(given.positions) else -np.inf
+        chosen: list[int] = np.asarray(given.positions)[relevance > least].tolist()
+        if fit(given.levels(chosen)):
             break
     return chosen
 
@@ -114,9 +115,8 @@ def fits(levels: Sequence[int], k: int, max_cells: int, most_cells: float) -> bo
 
 def class_relevance(codes: Array, levels: Sequence[int], rows: Sample, k: int) -> Array:
     """How clearly each column depends on the class, (d,): the G statistic, standardized for its degrees of freedom."""
-    labels = (
-        np.eye(k + 1)[rows.codes][:, :k] * rows.weight[:, None]
-    )  # a row without a label (-1) does not count
+    # A row without a label (-1) does not count.
+    labels = np.eye(k + 1)[rows.codes][:, :k] * rows.weight[:, None]
     first = offsets(tuple(levels))
     counts = weighted_counts(codes, labels, first)
     by_class = np.add.reduceat(counts, first[:-1], axis=1)
@@ -128,13 +128,6 @@ def class_relevance(codes: Array, levels: Sequence[int], rows: Sample, k: int) -
     known_levels = np.add.reduceat((by_level > 0).astype(np.float64), first[:-1])
     freedom = np.maximum((known_levels - 1.0) * (k - 1), 1.0)
     return np.asarray((2.0 * gain - freedom) / np.sqrt(2.0 * freedom))
-
-
-def _levels(encoder: Encoder, positions: Sequence[int], rows: TrainingRows) -> Sequence[int]:
-    """Numbers of levels of these columns: with fewer columns, numbers may get more bins."""
-    if not positions:
-        return ()
-    return encoder.fit(rows.summary, positions).layout()["levels"]
 
 
 # -- One family over all binned and categorical columns, beside families of further kinds: what such presets share
@@ -156,69 +149,13 @@ class BinnedOrCategorical:
         return sorted([*self.binned(table), *self.categorical(table)])
 
 
-def chosen_bins(discretize: str | Encoder | None, n_bins: int | None, default: Encoder) -> Encoder:
-    """The encoder of binned columns that parameters choose."""
-    if discretize is None and n_bins is not None:
-        raise ValueError(BINS_WITHOUT_DISCRETIZE)
-    most = whole_number("n_bins", DEFAULT_BINS if n_bins is None else n_bins, 1)
-    return default if discretize is None else bins_named(discretize, most)
-
-
 def checked_edges(edges: Edges | None, default: Edges) -> Edges:
     """The given criterion for edges. Raises ValueError if it is none."""
     chosen = default if edges is None else edges
     if isinstance(chosen, type) or not hasattr(chosen, "allowed"):
-        raise ValueError(
-            "edges must be an object such as AllEdges(), InformativeEdges() or SignificantEdges(), "
-            f"got {edges!r}"
-        )
+        expected = "an object such as AllEdges(), InformativeEdges() or SignificantEdges()"
+        raise ValueError(f"edges must be {expected}, got {edges!r}")
     return chosen
-
-
-def joint_specifications(
-    name: str, family: Family, kinds: Any, choices: KindChoices
-) -> Sequence[tuple[Any, ...]]:
-    """A family over the binned and categorical columns, and families of the other kinds that are given."""
-    given = check_kinds(kinds)
-    others = [s for s in specifications(given, "binned", choices) if s[0] not in JOINT_KINDS]
-    binned, categorical = (OfKind(kind, given, "binned") for kind in JOINT_KINDS)
-    encoder = ByColumnType(numbers=choices.bins, others=choices.levels, binned=binned)
-    return [(name, family, BinnedOrCategorical(binned, categorical), encoder), *others]
-
-
-def with_most_relevant(
-    specification: Specification,
-    table: TableSummary,
-    choose: Callable[[Sequence[int], Encoder], list[int] | None],
-) -> Specification:
-    """The specification with the first family over the chosen columns only; the others depend on the class alone.
-
-    ``choose`` gets positions and encoder of the columns; None if all of them fit.
-    """
-    (name, family, selection, encoder), *others = specification.families
-    positions = selection(table)
-    chosen = choose(positions, encoder)
-    if chosen is None:
-        return specification
-    rest = tuple(j for j in positions if j not in set(chosen))
-    families = [
-        (name, family, Positions(tuple(chosen)), encoder),
-        (ALONE, replace(family, max_cells=0), Positions(rest), encoder),
-    ]
-    return specification._replace(families=[*families, *others])
-
-
-def joint_schema(
-    name: str, kinds: ColumnKinds | None, binding: ColumnBinding, summary: TableSummary
-) -> Schema:
-    """The schema, in which binned and categorical columns of the joint family are apart."""
-    encoders, chosen = dict(binding.encoders), dict(binding.chosen)
-    for family in [family for family in (name, ALONE) if family in encoders]:
-        by_type, positions = cast(ByColumnType, encoders.pop(family)), chosen.pop(family)
-        for kind, part, places in by_type.by_side(JOINT_KINDS):
-            key = kind if family == name else f"{kind}, {family}"
-            encoders[key], chosen[key] = part, tuple(positions[place] for place in places)
-    return kinds_schema(check_kinds(kinds), summary, encoders, chosen)
 
 
 # -- Base of presets whose binned and categorical columns depend on each other: one family over all of them
@@ -244,9 +181,7 @@ class JointPreset(TabularNB):
         """The family over the columns that depend on each other."""
         raise TypeError(f"{type(self).__name__} chooses no family")
 
-    def _joint_columns(
-        self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
-    ) -> list[int] | None:
+    def _joint_columns(self, given: CandidateColumns) -> list[int] | None:
         """The columns of the joint family if all columns are too many, otherwise None."""
         raise TypeError(f"{type(self).__name__} chooses no columns")
 
@@ -255,7 +190,10 @@ class JointPreset(TabularNB):
         return PairBins()
 
     def _choices(self) -> KindChoices:
-        bins = chosen_bins(self.discretize, self.n_bins, self._default_bins())
+        if self.discretize is None and self.n_bins is not None:
+            raise ValueError(tabular.BINS_WITHOUT_DISCRETIZE)
+        most = whole_number("n_bins", tabular.DEFAULT_BINS if self.n_bins is None else self.n_bins, 1)
+        bins = self._default_bins() if self.discretize is None else bins_named(self.discretize, most)
         return KindChoices(smoothing_of(self.alpha, self.prior), bins=bins, levels=self._levels_encoder())
 
     def _family_parameters(self) -> dict[str, Any]:
@@ -268,18 +206,35 @@ class JointPreset(TabularNB):
         }
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
-        return joint_specifications(self._family_name, self._joint_family(), self.kinds, self._choices())
+        """A family over the binned and categorical columns, and families of the other kinds that are given."""
+        family, choices, given = self._joint_family(), self._choices(), tabular.check_kinds(self.kinds)
+        others = [s for s in tabular.specifications(given, "binned", choices) if s[0] not in JOINT_KINDS]
+        binned, categorical = (OfKind(kind, given, "binned") for kind in JOINT_KINDS)
+        encoder = ByColumnType(numbers=choices.bins, others=choices.levels, binned=binned)
+        return [(self._family_name, family, BinnedOrCategorical(binned, categorical), encoder), *others]
 
     def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
-        """The families, with the joint one over the most relevant columns only if all columns are too many."""
-        return with_most_relevant(
-            super()._specification(rows, classes),
-            rows.summary,
-            lambda positions, encoder: self._joint_columns(positions, encoder, rows, len(classes)),
-        )
+        """The families; if all columns are too many for the joint one, the least relevant depend on the class alone."""
+        specification = super()._specification(rows, classes)
+        (name, family, selection, encoder), *others = specification.families
+        positions = selection(rows.summary)
+        chosen = self._joint_columns(CandidateColumns(positions, encoder, rows, len(classes)))
+        if chosen is None:
+            return specification
+        rest = Positions(tuple(j for j in positions if j not in set(chosen)))
+        alone = (ALONE, replace(family, max_cells=0), rest, encoder)
+        joint = (name, family, Positions(tuple(chosen)), encoder)
+        return specification._replace(families=[joint, alone, *others])
 
     def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
-        return joint_schema(self._family_name, self.kinds, binding, summary)
+        """The schema, in which binned and categorical columns of the joint family are apart."""
+        encoders, chosen = dict(binding.encoders), dict(binding.chosen)
+        for family in [name for name in (self._family_name, ALONE) if name in encoders]:
+            by_type, positions = cast(ByColumnType, encoders.pop(family)), chosen.pop(family)
+            for kind, part, places in by_type.by_side(JOINT_KINDS):
+                key = kind if family == self._family_name else f"{kind}, {family}"
+                encoders[key], chosen[key] = part, tuple(positions[place] for place in places)
+        return super()._schema(replace(binding, encoders=encoders, chosen=chosen), summary)
 
     def _learned_family(self, kind: type[Kind]) -> Kind | None:
         """The joint family after training; None if it has no columns. Raises ValueError if there were too few rows."""
@@ -304,6 +259,12 @@ class Edge(NamedTuple):
     """Mutual information of the two columns in nats, given the class; within one class if each has its own tree."""
     label: Any = None
     """The class whose tree it belongs to; None if all classes share one."""
+
+
+def sorted_edges(names: Sequence[str], found: Iterable[tuple[Any, ...]]) -> list[Edge]:
+    """Edges from positions of parents and children, information and label; the most informative first."""
+    edges = [Edge(names[parent], names[child], *rest) for parent, child, *rest in found]
+    return sorted(edges, key=lambda edge: -edge.information)
 
 
 @estimator
@@ -372,10 +333,8 @@ class TreeAugmentedNB(JointPreset):
         search: Search = PerClass(edges) if self.per_class else OneTree(edges)
         return Tree(search=search, **self._family_parameters())
 
-    def _joint_columns(
-        self, positions: Sequence[int], encoder: Encoder, rows: TrainingRows, k: int
-    ) -> list[int] | None:
-        return tree_columns(positions, encoder, rows, k, self.max_cells)
+    def _joint_columns(self, given: CandidateColumns) -> list[int] | None:
+        return tree_columns(given, self.max_cells)
 
     @property
     def edges_(self) -> list[Edge]:
@@ -383,9 +342,6 @@ class TreeAugmentedNB(JointPreset):
         family = self._learned_family(Tree)
         if family is None:
             return []
-        names, labels = family.layout.columns, [None, *self.classes_.tolist()]
-        edges = [
-            Edge(names[parent], names[child], nats, labels[c + 1])
-            for parent, child, nats, c in family.edges(self.data_statistics_[TREE])
-        ]
-        return sorted(edges, key=lambda edge: -edge.information)
+        labels, found = [None, *self.classes_.tolist()], family.edges(self.data_statistics_[TREE])
+        labeled = ((parent, child, nats, labels[c + 1]) for parent, child, nats, c in found)
+        return sorted_edges(family.layout.columns, labeled)

@@ -36,6 +36,16 @@ class array_property(property):
         return value if instance is None else at_home(instance, value)
 
 
+def array_of(source: str, family: str, name: str, *, in_type_of_columns: bool = False) -> Any:
+    """The fitted attribute with an array of a family, of those that the attribute ``source`` holds."""
+
+    def value(model: Any) -> Array:
+        array = getattr(model, source)[family][name]
+        return np.asarray(array, dtype=model.fitted_.number_type if in_type_of_columns else None)
+
+    return array_property(value)
+
+
 def numpy_classes(estimator: Any) -> Array:
     """The class labels of a fitted estimator as a NumPy array."""
     classes = estimator.classes_

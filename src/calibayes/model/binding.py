@@ -26,6 +26,8 @@ Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Any], S
 """Names, positions, a slice of positions, or a function of the table (or its summary) that returns positions."""
 Columns: TypeAlias = Table | TableSummary
 """A table, or its summary: both have names and types of columns."""
+NewCodes: TypeAlias = dict[str, Sequence[Array]]
+"""Family -> the new codes of the old levels of each column."""
 
 ENCODERS: Mapping[str, Callable[[], Encoder]] = {
     "numbers": Numbers,
@@ -83,9 +85,9 @@ def categorical(table: Columns) -> list[int]:
 def positions(selection: Selection, table: Columns) -> Sequence[int]:
     """The positions of the selected columns."""
     if callable(selection):
-        chosen = selection(table)
-        is_all = isinstance(chosen, range) and chosen == range(len(table.names))
-        return all_positions(len(table.names)) if is_all else [_chosen(name, table) for name in chosen]
+        chosen, d = selection(table), len(table.names)
+        is_all = isinstance(chosen, range) and chosen == range(d)
+        return all_positions(d) if is_all else [_chosen(name, table) for name in chosen]
     if isinstance(selection, slice):
         return list(range(len(table.source_names)))[selection]
     if isinstance(selection, str) or np.ndim(selection) != 1:
@@ -161,10 +163,8 @@ class ColumnBinding:
         for name, chosen in self.chosen.items():
             require(len(chosen) > 0, f"family {name!r} has no columns")
             require_positions(f"columns of {name!r}", chosen, len(self.names))
-            require(
-                _read_columns(self.encoders[name]) == chosen,
-                f"the encoder of {name!r} reads other columns than the family",
-            )
+            is_same = _read_columns(self.encoders[name]) == chosen
+            require(is_same, f"the encoder of {name!r} reads other columns than the family")
         taken = [j for chosen in self.chosen.values() for j in chosen]
         require(len(set(taken)) == len(taken), "a column is bound twice")
         names = (*self.conversion.names, *self.conversion.sources)
@@ -186,26 +186,22 @@ class ColumnBinding:
 
     def for_new_rows(self) -> ColumnBinding:
         """This binding for the rows that a trained model predicts."""
-        encoders = {
-            name: encoder.for_new_rows() if isinstance(encoder, ImputesTraining) else encoder
-            for name, encoder in self.encoders.items()
-        }
-        return replace(self, encoders=encoders)
+        imputing = {name: part for name, part in self.encoders.items() if isinstance(part, ImputesTraining)}
+        changed = {name: encoder.for_new_rows() for name, encoder in imputing.items()}
+        return replace(self, encoders={**self.encoders, **changed})
 
     def column(self, family: str, position: int) -> str:
         """Name of a column by its position among those of a family."""
         return self.names[self.chosen[family][position]]
 
-    def extend(self, table: Table) -> tuple[ColumnBinding, dict[str, Sequence[Array]]]:
+    def extend(self, table: Table) -> tuple[ColumnBinding, NewCodes]:
         """Encoders with the levels of a further table added, and the new codes of old levels if they changed."""
         extended = {name: encoder.extend(table) for name, encoder in self.encoders.items()}
         encoders = {name: encoder for name, (encoder, _) in extended.items()}
         moved = {name: codes for name, (_, codes) in extended.items() if codes is not None}
         return replace(self, encoders=encoders), moved
 
-    def unite(
-        self, other: ColumnBinding
-    ) -> tuple[ColumnBinding, dict[str, Sequence[Array]], dict[str, Sequence[Array]]]:
+    def unite(self, other: ColumnBinding) -> tuple[ColumnBinding, NewCodes, NewCodes]:
         """Encoders for the rows of both, and the new codes of the old levels of each if they changed."""
         united = {name: encoder.unite(other.encoders[name]) for name, encoder in self.encoders.items()}
         encoders = {name: encoder for name, (encoder, _, _) in united.items()}
@@ -214,12 +210,11 @@ class ColumnBinding:
         return replace(self, encoders=encoders), ours, theirs
 
     def layouts(self, classes: tuple[str, ...]) -> dict[str, Layout]:
-        return {
-            name: Layout(
-                classes, **{"columns": tuple(self.names[j] for j in self.chosen[name]), **encoder.layout()}
-            )
-            for name, encoder in self.encoders.items()
-        }
+        layouts = {}
+        for name, encoder in self.encoders.items():
+            columns = tuple(self.names[j] for j in self.chosen[name])
+            layouts[name] = Layout(classes, **{"columns": columns, **encoder.layout()})
+        return layouts
 
     def columns(self, family: str) -> tuple[str, ...]:
         """The names of a family's columns."""
@@ -296,19 +291,17 @@ def is_family(given: Any) -> bool:
 def _checked_specification(entry: Any) -> tuple[Any, ...]:
     """An entry of ``families``. Raises ValueError if it is not one."""
     if not isinstance(entry, tuple | list) or len(entry) not in (3, 4):
-        raise ValueError(
-            f"families must be (name, family, columns) or (name, family, columns, encoder), got {entry!r}"
-        )
+        expected = "(name, family, columns) or (name, family, columns, encoder)"
+        raise ValueError(f"families must be {expected}, got {entry!r}")
     name, family = entry[0], entry[1]
     if not isinstance(name, str) or name == PRIOR:
         raise ValueError(f"a family's name must be a string other than {PRIOR!r}, got {name!r}")
     lacks = ", ".join(method for method in FAMILY_METHODS if not hasattr(family, method))
     if lacks or isinstance(family, type):
         why = f"it has no {lacks} (a subclass of calibayes.families.Density has them)"
-        raise ValueError(
-            f"{name!r} must be bound to a family such as Gaussian(), got {family!r}: "
-            + ("it is a class: make an object of it" if isinstance(family, type) else why)
-        )
+        if isinstance(family, type):
+            why = "it is a class: make an object of it"
+        raise ValueError(f"{name!r} must be bound to a family such as Gaussian(), got {family!r}: {why}")
     if len(entry) == 4 and (isinstance(entry[3], type) or not hasattr(entry[3], "encode")):
         raise ValueError(f"the encoder of {name!r} must be one such as KMeansBins(), got {entry[3]!r}")
     return tuple(entry)

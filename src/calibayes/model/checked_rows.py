@@ -209,13 +209,10 @@ def _refuse_elsewhere(estimator: Any, X: Any) -> None:
     if is_dispatched(X):
         refuse_on_device(estimator)
     refuse_lazy(X)
-    if is_streamed(X) or hasattr(
-        X, "in_memory"
-    ):  # a kind of table (`calibayes.model.table_inputs.TableInput`)
-        raise TypeError(
-            f"the rows of a {type(X).__name__} are not in memory: `fit`, predictions and `score` read them, for anything else "
-            "pass a data frame or array"
-        )
+    # A kind of table (`calibayes.model.table_inputs.TableInput`) has the method.
+    if is_streamed(X) or hasattr(X, "in_memory"):
+        advice = "`fit`, predictions and `score` read them, for anything else pass a data frame or array"
+        raise TypeError(f"the rows of a {type(X).__name__} are not in memory: {advice}")
 
 
 def new_table(estimator: Any, X: Any) -> Table:
@@ -243,11 +240,9 @@ def _match_names(estimator: Any, table: Table, *, reset: bool) -> None:
     if reset:
         set_names(estimator, table)
         return
-    known = _known_names(estimator)
-    if table.source_names != known:
-        raise ValueError(
-            f"the columns are not those of the training table: {_difference(table.source_names, known)}"
-        )
+    names, known = table.source_names, _known_names(estimator)
+    if names != known:
+        raise ValueError(f"the columns are not those of the training table: {_difference(names, known)}")
 
 
 def _known_names(estimator: Any) -> tuple[str, ...]:
@@ -305,12 +300,11 @@ class Target(NamedTuple):
 def require_labels(estimator: Any, y: Any) -> None:
     """Raise ValueError if there are no labels."""
     if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None: give the label of each row of X"
-        )
+        problem = "requires y to be passed, but the target y is None: give the label of each row of X"
+        raise ValueError(f"{type(estimator).__name__} {problem}")
 
 
-def read_target(y: Any, *, unlabeled: bool, classes: Array | None = None, fewest_classes: int = 2) -> Target:
+def read_target(y: Any, unlabeled: bool, classes: Array | None = None, fewest_classes: int = 2) -> Target:
     """Classes and codes. None, NaN and NA are missing labels, which only some rules accept."""
     values = np.asarray(y)
     if values.ndim != 1:
@@ -329,15 +323,12 @@ def read_target(y: Any, *, unlabeled: bool, classes: Array | None = None, fewest
     labels, inverse = distinct(known)
     if classes is None:
         classes = labels
-    elif not np.isin(labels, classes).all():
-        unknown_labels = labels[~np.isin(labels, classes)]
-        raise ValueError(
-            f"The target label(s) {unknown_labels.tolist()} in y do not exist in the initial classes {classes.tolist()}"
-        )
+    elif unknown_labels := labels[~np.isin(labels, classes)].tolist():
+        problem = f"do not exist in the initial classes {classes.tolist()}"
+        raise ValueError(f"The target label(s) {unknown_labels} in y {problem}")
     if len(classes) < fewest_classes:
-        raise ValueError(
-            f"y has only one class, {classes.tolist()[0]!r}: a classifier needs at least two classes"
-        )
+        only = classes.tolist()[0]
+        raise ValueError(f"y has only one class, {only!r}: a classifier needs at least two classes")
     places = np.asarray(np.searchsorted(classes, labels))
     if len(known) == len(values):
         return Target(classes, inverse if len(labels) == len(classes) else places[inverse])
@@ -364,17 +355,12 @@ def distinct(labels: Array) -> tuple[Array, Array]:
     if labels.dtype.kind in "iu" and len(labels):
         least, most = int(labels.min()), int(labels.max())
         if most - least < MOST_COUNTED:
-            above = (
-                labels - labels.dtype.type(least)
-                if labels.dtype.kind == "u"
-                else labels.astype(np.int64) - least
-            )
-            shifted = above.astype(np.int64)
-            present = np.bincount(shifted) > 0
-            values = np.array(
-                [least + place for place in np.flatnonzero(present).tolist()], dtype=labels.dtype
-            )
-            return values, (np.cumsum(present) - 1)[shifted]
+            # Unsigned integers may be too large for a signed type before the least one is subtracted.
+            kind = labels.dtype.type if labels.dtype.kind == "u" else np.int64
+            above = (labels.astype(kind, copy=False) - kind(least)).astype(np.int64, copy=False)
+            present = np.bincount(above) > 0
+            found = [least + place for place in np.flatnonzero(present).tolist()]
+            return np.array(found, dtype=labels.dtype), (np.cumsum(present) - 1)[above]
     values, inverse = np.unique(labels, return_inverse=True)
     return values, inverse
 

@@ -101,12 +101,10 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         needs_density = bool(least_density > -np.inf)
         if np.isnan(least_density) or (needs_density and not hasattr(self, "score_samples")):
-            raise ValueError(
-                f"least_density must be a number, for a model with `score_samples`, got {least_density!r}"
-            )
-        scores, posterior, evidence = map(
-            table_inputs.on_numpy, self._decision_inputs(X, density=needs_density)
-        )
+            expected = "a number, for a model with `score_samples`"
+            raise ValueError(f"least_density must be {expected}, got {least_density!r}")
+        inputs = self._decision_inputs(X, density=needs_density)
+        scores, posterior, evidence = map(table_inputs.on_numpy, inputs)
         chosen = self._choose(scores, posterior, self.costs if costs is None else costs, thresholds)
         least = parameters.number("least_posterior", least_posterior, 0.0, 1.0)
         abstain = decision.rejected(posterior, evidence, least, least_density)
@@ -147,9 +145,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         evidence = model.score_samples(X) if density else np.zeros(len(log_posterior))
         return log_posterior, np.exp(log_posterior), evidence
 
-    def _choose(
-        self, scores: Array, posterior: Array, costs: Array | None, thresholds: Array | None
-    ) -> Array:
+    def _choose(self, scores: Array, posterior: Array, costs: Any, thresholds: Any) -> Array:
         if costs is not None and thresholds is not None:
             raise ValueError("give costs or thresholds, not both")
         if costs is not None:

@@ -46,9 +46,8 @@ def checked_costs(costs: ArrayLike, k: int) -> Array:
     if matrix.shape != (k, k):
         raise ValueError(f"costs must be a matrix of {k} classes by {k} decisions, got shape {matrix.shape}")
     if not np.isfinite(matrix).all() or (matrix < 0).any():
-        raise ValueError(
-            "costs must be finite and not negative: express a gain as a lower cost of that decision"
-        )
+        advice = "express a gain as a lower cost of that decision"
+        raise ValueError(f"costs must be finite and not negative: {advice}")
     if (matrix < np.diag(matrix)[:, None]).any():
         raise ValueError("a wrong decision must not cost less than the right one of its class")
     return matrix

@@ -17,29 +17,16 @@ from calibayes.families import ClassPrior
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.posterior import log_normalize
 from calibayes.learn import Stop
-from calibayes.model import attributes, parameters, predict
-from calibayes.model.attributes import FittedAttribute, fitted_of
+from calibayes.model import attributes, checked_rows, parameters, predict
+from calibayes.model.attributes import FittedAttribute, LastReceipt, OptionalAttribute, Receipts, fitted_of
 from calibayes.model.binding import ColumnBinding
-from calibayes.model.checked_rows import (
-    Reading,
-    Rows,
-    TrainingRows,
-    class_probabilities,
-    kept_rows_line,
-    set_training_table,
-)
+from calibayes.model.checked_rows import Reading, Rows, TrainingRows
 from calibayes.model.classifier import Classifier
 from calibayes.model.decision import log_odds
 from calibayes.model.delegates import delegate, feature
 from calibayes.model.fitted import Fitted, fit, known_classes, log_change, update, with_priors
 from calibayes.model.parameters import adopt, copy_without, estimator, unfitted_copy
-from calibayes.model.recipe import (
-    DEFAULT_OPTIONS,
-    Recipe,
-    Specification,
-    TrainingOptions,
-    training_options,
-)
+from calibayes.model.recipe import DEFAULT_OPTIONS, Recipe, Specification, TrainingOptions, training_options
 from calibayes.model.table_inputs import labels_at, on_numpy, open_rows
 from calibayes.model.training_rows import OF_ROWS, keep_shifted
 from calibayes.model.verification import require_same_table, verified_conversion
@@ -53,10 +40,8 @@ Generative = TypeVar("Generative", bound="GenerativeEstimator")
 
 def summary(name: str, fitted: Fitted, table: TrainingTable) -> PlainText:
     """Classes, columns and training of a fitted model; ``name`` is that of its estimator."""
-    k, d = (
-        counted(len(fitted.classes), "class", "classes"),
-        counted(len(fitted.binding.conversion.names), "column"),
-    )
+    k = counted(len(fitted.classes), "class", "classes")
+    d = counted(len(fitted.binding.conversion.names), "column")
     lines = [
         f"{name}: {k}, {d}, rule {fitted.rule.name}, {counted(fitted.n_iter, 'update')}",
         _class_table(fitted),
@@ -64,7 +49,7 @@ def summary(name: str, fitted: Fitted, table: TrainingTable) -> PlainText:
         *_training_lines(fitted),
         *([f"privacy: {fitted.extras['privacy']}"] if "privacy" in fitted.extras else []),
         f"training table: {table}",
-        kept_rows_line({}),
+        checked_rows.kept_rows_line({}),
     ]
     return PlainText("\n".join(lines))
 
@@ -81,10 +66,8 @@ def _column_table(schema: Schema) -> str:
 
 
 def _family_table(binding: ColumnBinding) -> str:
-    rows = [
-        (name, type(family).__name__, listed(binding.columns(name)))
-        for name, family in binding.families.items()
-    ]
+    families = binding.families.items()
+    rows = [(name, type(family).__name__, listed(binding.columns(name))) for name, family in families]
     return shortened([("family", "model", "columns"), *rows])
 
 
@@ -102,7 +85,7 @@ def _training_lines(fitted: Fitted) -> list[str]:
 
 def adjusted(model: Any, fitted: Fitted, priors: Any) -> Any:
     """A copy of an estimator whose model, and whose record of held-out rows, are adjusted to other class frequencies."""
-    given = class_probabilities(priors, fitted.classes)
+    given = checked_rows.class_probabilities(priors, fitted.classes)
     adapted = holding(model, with_priors(fitted, given))
     return keep_shifted(model, adapted, log_change(fitted, given), np.asarray(given, dtype=np.float64))
 
@@ -167,7 +150,7 @@ class GenerativeEstimator(Classifier):
 
     def _given_priors(self, k: int) -> Any:
         """Class probabilities that stay fixed (k,), a `ClassPrior`, or None to count the classes."""
-        return None
+        return getattr(self, "priors", None)
 
     def _class_prior(self, k: int) -> ClassPrior:
         """The class prior of k classes; one of them may have probability 0 if the preset allows it."""
@@ -345,24 +328,16 @@ class GenerativeEstimator(Classifier):
 
     classes_ = attributes.ArrayAttribute("classes", "Class labels, (k,).")
     data_statistics_ = FittedAttribute("data_statistics", "Family -> name -> array: sums over the data.")
-    statistics_ = attributes.OptionalAttribute(
-        "statistics", "Family -> name -> array: the statistics after training."
-    )
-    parameters_ = attributes.OptionalAttribute(
-        "parameters", "Family -> name -> array, in the columns' own units."
-    )
+    statistics_ = OptionalAttribute("statistics", "Family -> name -> array: the statistics after training.")
+    parameters_ = OptionalAttribute("parameters", "Family -> name -> array, in the columns' own units.")
     n_iter_ = FittedAttribute("n_iter", "Number of updates, at least 1.")
     history_ = FittedAttribute("history", "Name -> array over the states; a closed form has none.")
     best_iter_ = FittedAttribute("best_iter", "The entry of the history that was used.")
     temperature_ = FittedAttribute("temperature", "Divides log probabilities.")
     schema_ = FittedAttribute("schema", "The kind of each column, if the estimator chose it.")
     privacy_account_ = attributes.Extra("privacy", "What a differentially private training has spent.")
-    forgetting_receipts_ = attributes.Receipts(
-        "receipts", "Records of removals of rows, the first one first."
-    )
-    forgetting_receipt_ = attributes.LastReceipt(
-        "receipts", "The record of the last removal of rows (`forget`)."
-    )
+    forgetting_receipts_ = Receipts("receipts", "Records of removals of rows, the first one first.")
+    forgetting_receipt_ = LastReceipt("receipts", "The record of the last removal of rows (`forget`).")
 
 
 # -- What other modules need of an estimator ------------------------------------------------------------------
@@ -392,7 +367,7 @@ def holding(model: Generative, fitted: Fitted, table: Table | None = None, **cha
     """A copy of an estimator that holds a fitted model; ``table`` is its training table, if it is another one."""
     holder = copy_without(model, OF_ROWS) if table is None else unfitted_copy(model)
     if table is not None:
-        set_training_table(holder, table)
+        checked_rows.set_training_table(holder, table)
     return adopt(holder, {**vars(holder), "fitted_": fitted, **changes})
 
 

@@ -153,9 +153,8 @@ class Fitted:
 
     def without_parameters(self, lacking: str) -> Fitted:
         """This model while its rows are too few for parameters."""
-        return replace(
-            self, state=None, statistics=None, parameters=None, lacking=lacking, history=None, best_iter=None
-        )
+        empty = replace(self, state=None, statistics=None, parameters=None, history=None, best_iter=None)
+        return replace(empty, lacking=lacking)
 
     def closed_form(self, data_statistics: ModelArrays) -> Fitted:
         """The maximum-likelihood model of other sums over rows, or one that says what it lacks."""
@@ -164,22 +163,12 @@ class Fitted:
             model = self.model.prepare(data_statistics)
         except ValueError as error:
             return changed.without_parameters(str(error))
-        statistics = model.statistics_of(data_statistics)
-        return replace(
-            changed,
-            model=model,
-            state=statistics,
-            statistics=statistics,
-            parameters=model.parameters(statistics),
-            lacking="",
-        )
+        return replace(changed, model=model, lacking="").uncalibrated()
 
     def uncalibrated(self) -> Fitted:
         """The model before calibration: the closed form of the data."""
-        statistics = self.model.statistics_of(self.data_statistics)
-        return replace(
-            self, state=statistics, statistics=statistics, parameters=self.model.parameters(statistics)
-        )
+        sums = self.model.statistics_of(self.data_statistics)
+        return replace(self, state=sums, statistics=sums, parameters=self.model.parameters(sums))
 
     def learned(self) -> ModelArrays:
         """The parameters. Raises ValueError if there were too few rows for them."""
@@ -196,10 +185,8 @@ class Fitted:
     def refuse_shifted_priors(self) -> None:
         """Raises ValueError if the class probabilities were replaced."""
         if self.has_shifted_priors:
-            raise ValueError(
-                "the class priors of this model were replaced (with_priors): "
-                "train, merge or forget first, and replace them afterwards"
-            )
+            advice = "train, merge or forget first, and replace them afterwards"
+            raise ValueError(f"the class priors of this model were replaced (with_priors): {advice}")
 
     def require_changeable(self) -> None:
         """Raises ValueError if rows cannot be added to the statistics, removed from them or weighed against them."""
@@ -220,14 +207,14 @@ def require_same_layout(name: str, given: Layout, expected: Layout) -> None:
     """
     seeds = tuple(map(_are_close, given.seeds, expected.seeds))
     parts = ((getattr(given, f.name), getattr(expected, f.name)) for f in fields(Layout) if f.name != "seeds")
-    is_same = all(
-        _are_close(left, right) if isinstance(left, np.ndarray) else left == right for left, right in parts
-    )
+    is_same = all(_are_close(left, right) for left, right in parts)
     require(is_same and all(seeds), f"the layout of family {name!r} is not that of its encoder")
 
 
-def _are_close(left: Array, right: Array) -> bool:
+def _are_close(left: Any, right: Any) -> bool:
     """Whether arrays are equal to rounding: logarithms of another processor differ in the last digit."""
+    if not isinstance(left, np.ndarray):
+        return bool(left == right)
     return left.shape == right.shape and bool(np.allclose(left, right, rtol=1e-9, atol=1e-9))
 
 
@@ -266,9 +253,8 @@ def log_change(fitted: Fitted, priors: Array) -> Array:
     training = replace(prior, alpha=0.0).parameters(fitted.data_statistics[PRIOR])["log_probability"]
     if not np.isfinite(training).all():
         lost = fitted.classes[~np.isfinite(training)].tolist()
-        raise ValueError(
-            f"class {lost[0]!r} had probability 0 in training, so that its log odds cannot be moved"
-        )
+        why = "had probability 0 in training, so that its log odds cannot be moved"
+        raise ValueError(f"class {lost[0]!r} {why}")
     return np.asarray(new - training)
 
 
@@ -280,11 +266,12 @@ def fit(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
     fraction, k = recipe.options.validation_fraction, len(classes)
     path = recipe.options.checkpoint
     checkpoint = None if path is None else feature("checkpoint").open_checkpoint(recipe, classes, path)
-    held = None
-    if fraction is not None:
+    if fraction is None:
+        training, held = rows, None
+    else:
         held = hold_out(rows.codes, fraction, np.random.default_rng(recipe.draw_seed()))
+        training = rows.only(~held)
     plan = recipe.plan(recipe.draw_seed())
-    training = rows if held is None else rows.only(~held)
     assembly = assemble(recipe, training, classes)
     extras = _first_sums(recipe, assembly, training) if recipe.options.keep_summary else {}
     if checkpoint is not None:
@@ -327,20 +314,18 @@ def _first_sums(recipe: Recipe, assembly: Assembly, rows: TrainingRows) -> dict[
     return {"kept": feature("keep_summary").first_sums(recipe, assembly, rows)}
 
 
-def _temperature(
-    recipe: Recipe, assembly: Assembly, run: Run, rows: TrainingRows, held: Array | None
-) -> float:
+def _temperature(recipe: Recipe, bound: Assembly, run: Run, rows: TrainingRows, held: Array | None) -> float:
     """The temperature given, or that of lowest log loss on held-out rows."""
     given = recipe.options.temperature
     if needs_temperature(recipe, rows):
-        return fold_temperature(recipe, assembly.classes, rows.in_memory())
+        return fold_temperature(recipe, bound.classes, rows.in_memory())
     if not isinstance(given, str):
         return float(given)
     assert held is not None  # TrainingOptions.check makes sure
     validation = rows.only(held)
     parts = recipe.engine.each(
-        lambda block: log_normalize(assembly.model.log_joint(block, run.best.parameters))[0],
-        assembly.source(validation),
+        lambda block: log_normalize(bound.model.log_joint(block, run.best.parameters))[0],
+        bound.source(validation),
     )
     return best_temperature(on_host(np.concatenate(parts)), validation.codes, validation.weight)
 
@@ -353,9 +338,8 @@ def known_classes(given: Any, before: Fitted | None) -> Array:
         return read_classes(given)
     classes = before.classes if given is None else read_classes(given)
     if not np.array_equal(classes, before.classes):
-        raise ValueError(
-            f"classes={classes.tolist()} is not the same as on last call to partial_fit, was: {before.classes.tolist()}"
-        )
+        was = f"is not the same as on last call to partial_fit, was: {before.classes.tolist()}"
+        raise ValueError(f"classes={classes.tolist()} {was}")
     return classes
 
 
@@ -381,21 +365,18 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
     model, new = accurate_sums(assembly.model, source, engine, k, earlier, more_to_come=True)
     if old is not None and model is not assembly.model:
         old = _moved(old, model)
-    assembly = assembly._replace(model=model)
-    structure = assembly.model.structure
+    assembly, structure = assembly._replace(model=model), model.structure
     total: ModelArrays = new.statistics if old is None else add(old.data_statistics, new.statistics)
-    closed = recipe.rule.is_closed_form and not new.hidden
-    options = recipe.options
-    fitted = begin(
-        assembly,
-        recipe.rule,
-        total,
+    closed, temperature = recipe.rule.is_closed_form and not new.hidden, recipe.options.temperature
+    fitted = begin(assembly, recipe.rule, total).with_extra("kept", kept)
+    fitted = replace(
+        fitted,
         n_iter=1 if before is None else before.n_iter + 1,
-        temperature=1.0 if isinstance(options.temperature, str) else float(options.temperature),
+        temperature=1.0 if isinstance(temperature, str) else float(temperature),
         is_additive=closed and (before is None or before.is_additive),
-    ).with_extra("kept", kept)
+    )
     try:
-        model = prepared(assembly.model, new._replace(statistics=total), source, engine, k)
+        model = prepared(model, new._replace(statistics=total), source, engine, k)
     except ValueError as error:
         return fitted.without_parameters(str(error))
     state = None
@@ -410,13 +391,11 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
 
 def _moved(old: Fitted, model: Product) -> Fitted:
     """A fitted model with moments about the points of another one."""
-    statistics = None if old.statistics is None else old.model.moved(old.statistics, model)
-    return replace(
-        old,
-        data_statistics=old.model.moved(old.data_statistics, model),
-        statistics=statistics,
-        state=old.state if statistics is None else statistics,
-    )
+    moved = replace(old, data_statistics=old.model.moved(old.data_statistics, model))
+    if old.statistics is None:
+        return moved
+    statistics = old.model.moved(old.statistics, model)
+    return replace(moved, state=statistics, statistics=statistics)
 
 
 def _state_to_continue(old: Fitted, rule: Rule, model: Product) -> State | None:
@@ -475,8 +454,6 @@ def _held_out_posterior(recipe: Recipe, classes: Array, training: Rows, held_out
     assembly = assemble(recipe, training, classes)
     plan = replace(recipe.plan(), callbacks=())
     trained = train(assembly.model, assembly.source(training), recipe.engine, plan, len(classes))
-    parameters = trained.run.best.parameters
-    joint = recipe.engine.each(
-        lambda block: trained.model.contrast(block, parameters), assembly.source(held_out)
-    )
+    model, parameters = trained.model, trained.run.best.parameters
+    joint = recipe.engine.each(lambda block: model.contrast(block, parameters), assembly.source(held_out))
     return log_normalize(np.concatenate(joint))[0]

@@ -88,10 +88,8 @@ def _changed(name: str, value: Any, changes: Mapping[str, Any]) -> Any:
             has = f"has the parameters {', '.join(known)}" if known else "has no parameters that can be set"
             raise ValueError(f"Invalid parameter {name}__{inner}: {name}={value!r} {has}. Set {name} first.")
     copied = replace(value, **direct)
-    inner_copies = {
-        inner: _changed(f"{name}__{inner}", getattr(copied, inner), nested[inner]) for inner in nested
-    }
-    return replace(copied, **inner_copies)
+    parts = {part: _changed(f"{name}__{part}", getattr(copied, part), nested[part]) for part in nested}
+    return replace(copied, **parts)
 
 
 def _field_names(value: Any) -> tuple[str, ...]:
@@ -128,9 +126,8 @@ def estimator(cls: type[Estimator]) -> type[Estimator]:
         return is_keyword, rank.get(parameter.name, -1) if is_keyword else 0
 
     signature = inspect.signature(made.__init__)
-    made.__init__.__signature__ = signature.replace(
-        parameters=sorted(signature.parameters.values(), key=place)
-    )
+    ordered = sorted(signature.parameters.values(), key=place)
+    made.__init__.__signature__ = signature.replace(parameters=ordered)
     for name in vars(made).keys() & signature.parameters.keys():
         delattr(made, name)
     return made

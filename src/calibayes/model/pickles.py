@@ -71,10 +71,8 @@ CURRENT = WritingVersion(__version__)
 
 def get_state(self: Any) -> dict[str, Any]:
     """The attributes, without the reference to training rows, and the version of the library, for a pickle or a copy."""
-    state = {
-        name: value for name, value in BaseEstimator.__getstate__(self).items() if name not in PROCESS_ONLY
-    }
-    return {**state, KEY: CURRENT}
+    state = BaseEstimator.__getstate__(self).items()
+    return {**{name: value for name, value in state if name not in PROCESS_ONLY}, KEY: CURRENT}
 
 
 def set_state(self: Any, state: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from calibayes.tables.table import Table
 
 Joint: TypeAlias = Callable[[Product, Block, ModelArrays], Array]
 """log p(x, class) of a block of rows, (n, k), possibly up to a term that all classes share."""
+OfJoint: TypeAlias = Callable[[Array], Array]
 
 
 def most_probable_classes(fitted: Fitted, table: Table, engine: Engine) -> Array:
@@ -47,9 +48,7 @@ def lower_quantile(ascending: Array, share: float) -> float:
     return float(ascending[min(rank, len(ascending)) - 1]) if rank >= 1 else -np.inf
 
 
-def _by_block(
-    fitted: Fitted, table: Table, engine: Engine, function: Callable[[Array], Array], joint: Joint
-) -> Array:
+def _by_block(fitted: Fitted, table: Table, engine: Engine, function: OfJoint, joint: Joint) -> Array:
     """A function of the joint log densities (n, k) of each block of rows, concatenated."""
     parameters, nothing = fitted.learned(), np.zeros(table.n)
     source = encoded_source(fitted.binding.encode(table), fitted.model, nothing, nothing, nothing)

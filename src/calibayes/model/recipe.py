@@ -10,18 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from calibayes.core import protocols
 from calibayes.core.abilities import Recodable
-from calibayes.core.protocols import (
-    AdaptsFamilies,
-    Array,
-    Block,
-    Engine,
-    Family,
-    Layout,
-    ModelArrays,
-    Rule,
-    Source,
-)
+from calibayes.core.protocols import Array, Block, Engine, Family, Layout, ModelArrays, Rule, Source
 from calibayes.encoders.schema import Schema
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Plan, Start
@@ -114,16 +105,14 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.keep_summary, bool | np.bool_):
             raise ValueError(f"keep_summary must be True or False, got {self.keep_summary!r}")
         if self.privacy is not None:
-            feature("privacy_account").check_alone(
-                self.privacy, self.keep_summary, self.validation_fraction, self.start
-            )
+            account = feature("privacy_account")
+            account.check_alone(self.privacy, self.keep_summary, self.validation_fraction, self.start)
 
     def refuse_checkpoint(self, trainings: str) -> None:
         """Raises ValueError if a checkpoint is wanted where there is more than one training, or a part of one."""
         if self.checkpoint is not None:
-            raise ValueError(
-                f"{trainings} cannot have a checkpoint, which is of one fit: set checkpoint=None"
-            )
+            why = "which is of one fit: set checkpoint=None"
+            raise ValueError(f"{trainings} cannot have a checkpoint, {why}")
 
 
 DEFAULT_OPTIONS = TrainingOptions()
@@ -239,21 +228,19 @@ def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
         parameters.abilities_present(recipe.rule, name, family)
     families = dict(binding.families)
     if getattr(recipe.engine, "is_on_device", False):
-        feature("device_support").require_device_support(
-            families, recipe.rule, recipe.options.batch_size, recipe.options.checkpoint
-        )
-    if isinstance(recipe.rule, AdaptsFamilies):
+        support, options = feature("device_support"), recipe.options
+        support.require_device_support(families, recipe.rule, options.batch_size, options.checkpoint)
+    if isinstance(recipe.rule, protocols.AdaptsFamilies):
         families = {name: recipe.rule.adapt(family) for name, family in families.items()}
     names = tuple(map(str, classes))
-    layouts = binding.layouts(names)
-    model = Product(specification.class_prior, families).bind(layouts, names)
+    model = Product(specification.class_prior, families).bind(binding.layouts(names), names)
     schema = None if recipe.describe is None else recipe.describe(binding, summary)
     return Assembly(binding, model, classes, schema, specification.notes)
 
 
 def layouts_of(binding: ColumnBinding, classes: Array) -> tuple[dict[str, Layout], tuple[str, ...]]:
     """The layouts of all families and the names of the classes."""
-    names = tuple(str(name) for name in classes)
+    names = tuple(map(str, classes))
     return binding.layouts(names), names
 
 
@@ -281,18 +268,14 @@ def recoded(
 
 
 def shared_folds(
-    recipe: Recipe,
-    rows: Rows,
-    classes: Array,
-    held_out: Sequence[Array],
-    training: Sequence[Rows] | None = None,
+    recipe: Recipe, rows: Rows, classes: Array, held_out: Sequence[Array], training: Sequence[Rows] = ()
 ) -> tuple[ArraySource, list[Fold]]:
     """One source with each fold's encoding of all rows, and the folds. Encoders are fitted to training rows alone.
 
     ``training`` are the training rows of each fold, if they are known already.
     """
     recipe.options.refuse_checkpoint("the folds of a cross-validation")
-    training = [rows.only(~mask) for mask in held_out] if training is None else training
+    training = training or [rows.only(~mask) for mask in held_out]
     columns: dict[str, Array] = {}
     folds = []
     for position, (mask, fold_rows) in enumerate(zip(held_out, training, strict=True)):

@@ -172,10 +172,8 @@ def assign_folds(codes: Array, count: int, share: float = 1.0) -> Array:
     for code in _by_first_row(codes):
         class_rows = np.flatnonzero(codes == code)
         if len(class_rows) > 1:
-            most, place = (
-                max(int(np.ceil(share * len(class_rows))), LEAST_OF_CLASS),
-                np.arange(len(class_rows)),
-            )
+            most = max(int(np.ceil(share * len(class_rows))), LEAST_OF_CLASS)
+            place = np.arange(len(class_rows))
             fold[class_rows] = np.where(place < most, (place + begin) % count, LEFT_OUT)
             begin += min(most, len(class_rows))  # small classes do not all begin with the first fold
     return fold
@@ -204,10 +202,13 @@ def stratified_subset(codes: Array, most: int | None, seed: int) -> Array:
     n = len(codes)
     if most is None or n <= most:
         return np.arange(n)
-    order = np.random.default_rng(seed).permutation(n)
-    share = most / n
-    drawn = []
-    for code in np.unique(codes):
-        class_rows = order[codes[order] == code]
-        drawn.append(class_rows[: max(int(np.ceil(share * len(class_rows))), min(10, len(class_rows)))])
-    return np.sort(np.concatenate(drawn))
+    counts = np.bincount(codes)
+    of_class = np.maximum(np.ceil(most / n * counts), np.minimum(counts, 10))
+    return np.sort(some_of_each_class(codes, of_class, seed))
+
+
+def some_of_each_class(codes: Array, most: Array, seed: int) -> Array:
+    """Positions of at most ``most[class]`` rows of each class, drawn with a seed."""
+    order = np.random.default_rng(seed).permutation(len(codes))
+    drawn = codes[order]
+    return np.asarray(order[places_in_class(drawn) < most[drawn]])

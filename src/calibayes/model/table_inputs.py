@@ -21,21 +21,8 @@ from calibayes.core.notices import is_collecting
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import computing
 from calibayes.kernels.dispatch import OnDevice, most_threads
-from calibayes.model.checked_rows import (
-    AS_GIVEN,
-    Reading,
-    Rows,
-    TrainingRows,
-    check_total_weight,
-    class_factors,
-    convert,
-    is_dispatched,
-    new_table,
-    read_table,
-    read_target,
-    read_weight,
-    require_labels,
-)
+from calibayes.model import checked_rows
+from calibayes.model.checked_rows import AS_GIVEN, Reading, Rows, TrainingRows, read_weight, require_labels
 from calibayes.model.delegates import feature
 from calibayes.model.training_rows import TRAINING, TrainingReference
 from calibayes.tables.read import dask_kind, is_streamed, taken_out
@@ -126,10 +113,8 @@ class InMemory(TableInput):
     def rows(self, reader: Any, engine: Engine | None = None, how: Reading = AS_GIVEN) -> tuple[Array, Rows]:
         if self.y is None:
             require_labels(reader, self.y)
-        table = read_table(reader, self.X, reset=how.reset)
-        target = read_target(
-            self.y, unlabeled=how.unlabeled, classes=how.classes, fewest_classes=how.fewest_classes
-        )
+        table = checked_rows.read_table(reader, self.X, reset=how.reset)
+        target = checked_rows.read_target(self.y, how.unlabeled, how.classes, how.fewest_classes)
         check_consistent_length(target.codes, np.empty(table.n))
         is_weighted = self.sample_weight is not None
         weight = read_weight(self.sample_weight, table.n) if is_weighted else np.ones(table.n)
@@ -137,22 +122,22 @@ class InMemory(TableInput):
         if is_weighted:
             rows = rows.only(weight > 0)
         if how.reset:
-            rows = rows._replace(table=convert(reader, rows.table))
+            rows = rows._replace(table=checked_rows.convert(reader, rows.table))
         if how.class_weight is not None:
-            rows = rows.times(class_factors(how.class_weight, target.classes, rows.codes, rows.weight))
+            factors = checked_rows.class_factors(how.class_weight, target.classes, rows.codes, rows.weight)
+            rows = rows.times(factors)
         if is_weighted or how.class_weight is not None:
-            check_total_weight(rows.weight, how.most_weight)
+            checked_rows.check_total_weight(rows.weight, how.most_weight)
         return target.classes, rows
 
     def map(self, model: Any, method: str, function: OfTable) -> Any:
-        table = new_table(model, self.X)
+        table = checked_rows.new_table(model, self.X)
         with self.engine(model) as engine:
             return self.returned(function(table, engine))
 
     def accuracy(self, model: Any) -> float:
-        return float(
-            accuracy_score(self.y, on_numpy(model.predict(self.X)), sample_weight=self.sample_weight)
-        )
+        predicted = on_numpy(model.predict(self.X))
+        return float(accuracy_score(self.y, predicted, sample_weight=self.sample_weight))
 
 
 def open_rows(X: Any, y: Any = None, sample_weight: Any = None) -> TableInput:
@@ -188,7 +173,7 @@ def accuracy(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
 
 def on_numpy(values: Any) -> Any:
     """An array on a device as NumPy array; anything else unchanged."""
-    return feature("device").to_numpy(values) if is_dispatched(values) else values
+    return feature("device").to_numpy(values) if checked_rows.is_dispatched(values) else values
 
 
 def labels_at(classes: Array, codes: Any) -> Any:

@@ -26,7 +26,7 @@ HELD_OUT = "held_out_"
 DRIFT, SURPRISE = "drift_reference_", "surprise_reference_"
 """Attributes of an estimator: what `drift` and `surprise` compare new rows with, which holds for one fit."""
 
-ADAPTED, INTERVAL, REPORT = "adapted_priors_", "adapted_priors_interval_", "prior_shift_"
+ADAPTED, INTERVAL, REPORT = OF_PRIORS = "adapted_priors_", "adapted_priors_interval_", "prior_shift_"
 """Attributes of an estimator: what `adapt_priors` has noted, which holds for its class frequencies."""
 HELD_OUT_ROWS = 10_000
 """Most rows of a part that is held out of very many."""
@@ -123,13 +123,6 @@ class HeldOut:
         require(not bool(np.isnan(self.log_posterior).any()), "log_posterior contains NaN")
         if self.log_density is not None:
             require_array("log_density", self.log_density, (m,))
-
-
-def forget_adaptation(model: Estimator) -> Estimator:
-    """The model, without what `adapt_priors` has noted: it has other class frequencies now."""
-    for name in (ADAPTED, INTERVAL, REPORT):
-        vars(model).pop(name, None)
-    return model
 
 
 def keep_shifted(model: Any, adjusted: Any, log_change: Array, frequencies: Array) -> Any:

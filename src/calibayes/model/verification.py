@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.core.verify import (
-    require,
-    require_array,
-    require_ascending,
-    require_instance,
-    require_length,
-    require_number,
-)
+from calibayes.core import verify
+from calibayes.core.verify import require, require_array, require_instance, require_length
 from calibayes.model.delegates import feature
 from calibayes.model.training_rows import ADAPTED, DRIFT, HELD_OUT, INTERVAL, REPORT, SURPRISE, HeldOut
 from calibayes.tables.conversion import COLUMN_KINDS, ColumnConversion
@@ -40,7 +34,7 @@ def verify_columns(model: Any) -> ColumnConversion:
     conversion: ColumnConversion = model.conversion_
     d = model.n_features_in_
     require_instance("conversion_", conversion, ColumnConversion)
-    require_number("n_features_in_", d, 1)
+    verify.require_number("n_features_in_", d, 1)
     require_length("the names of conversion_", conversion.names, d)
     require_instance("training_table_", model.training_table_, TrainingTable)
     require(model.training_table_.columns == conversion.names, "training_table_ has other columns")
@@ -85,7 +79,7 @@ def verify_classes(classes: Any) -> int:
     """The number of classes. Raises ValueError unless they are known, distinct and ascending."""
     k = len(require_array("classes", classes, (None,), COLUMN_KINDS))
     require(k > 0 and not missing_mask(classes).any(), "classes must be labels, none of them missing")
-    require_ascending("classes", classes)
+    verify.require_ascending("classes", classes)
     return k
 
 

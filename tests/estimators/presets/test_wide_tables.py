@@ -97,7 +97,8 @@ class TestTree:
         related, unrelated = codes.astype(str), np.repeat(["0", "1"], 20)
         frame = pd.DataFrame({"a": related, "b": unrelated, "c": unrelated, "d": unrelated, "e": related})
         rows = Rows(read_frame(frame), codes, np.ones(40), np.arange(40))
-        assert tree_augmented.tree_columns(range(5), Levels(), rows, 2, 10_000) == [0, 4]
+        given = tree_augmented.CandidateColumns(range(5), Levels(), rows, 2)
+        assert tree_augmented.tree_columns(given, 10_000) == [0, 4]
 
     def test_the_tables_of_pairs_stay_within_the_limit(self, monkeypatch):
         for module in (tree_augmented, tree_structures):
