@@ -220,14 +220,10 @@ def is_matrix(array: Any, kinds: str) -> bool:
     ``kinds`` are the accepted values of ``dtype.kind``, such as "iu". The byte order must be the machine's and items
     must have 1, 2, 4 or 8 bytes; float16 is not supported.
     """
-    return (
-        type(array) is np.ndarray
-        and array.ndim == 2
-        and array.dtype.kind in kinds
-        and array.dtype.isnative
-        and array.dtype.itemsize in (1, 2, 4, 8)
-        and array.dtype != np.float16
-    )
+    if type(array) is not np.ndarray or array.ndim != 2:
+        return False
+    dtype = array.dtype
+    return dtype.kind in kinds and dtype.isnative and dtype.itemsize in (1, 2, 4, 8) and dtype != np.float16
 
 
 def row_major(matrix: Array) -> Array:
@@ -248,7 +244,7 @@ def as_int64(array: Any) -> Array:
     return as_type(array, np.int64)
 
 
-def as_type(array: Any, kind: type[np.generic]) -> Array:
+def as_type(array: Any, kind: type[np.generic] | np.dtype[Any]) -> Array:
     """The array as C-contiguous and aligned, of another type, without a copy if it is."""
     return as_aligned(np.ascontiguousarray(array, dtype=kind))
 
@@ -369,6 +365,4 @@ def _few_at_a_time(
 def map_row_ranges(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
     """``function(rows)`` for consecutive slices of n rows of about `RANGE_BYTES` bytes, in order; at least one slice."""
     size = max(RANGE_BYTES // max(row_bytes, 1), 1)
-    return list(
-        ordered_map(function, [slice(start, min(start + size, n)) for start in range(0, max(n, 1), size)])
-    )
+    return map_items(function, [slice(start, min(start + size, n)) for start in range(0, max(n, 1), size)])

@@ -17,9 +17,9 @@ from scipy.special import gammaln
 from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels import moments
 from calibayes.kernels.dispatch import (
-    as_aligned,
     as_float64,
     as_int64,
+    as_type,
     is_matrix,
     map_row_ranges,
     portable,
@@ -94,16 +94,13 @@ TABULATED = 256
 
 
 def _native_supports(x: Any) -> bool:
-    return (
-        getattr(x, "format", "") == "csr"
-        and x.indices.dtype in (np.int32, np.int64)
-        and x.data.dtype.kind in "fiub"
-    )
+    is_csr = getattr(x, "format", "") == "csr"
+    return is_csr and x.indices.dtype in (np.int32, np.int64) and x.data.dtype.kind in "fiub"
 
 
 def _csr_arrays(x: Any) -> tuple[Array, Array, Array]:
     """Values, column numbers and row starts in the types that native code takes."""
-    return as_float64(x.data), as_aligned(np.ascontiguousarray(x.indices)), as_int64(x.indptr)
+    return as_float64(x.data), as_type(x.indices, x.indices.dtype), as_int64(x.indptr)
 
 
 def native_scores(module: Any, x: Any, table: Array) -> Any:
@@ -165,9 +162,8 @@ def log_multinomial_coefficients(x: Array) -> Array:
 @portable
 def log_in_place(table: Array) -> Array:
     """Replace the entries of a table (k, d) of positive numbers by their logs, in parallel, and return it."""
-    map_row_ranges(
-        lambda part: np.log(table[:, part], out=table[:, part]), table.shape[1], table[:, 0].nbytes
-    )
+    column_bytes = table[:, 0].nbytes
+    map_row_ranges(lambda part: np.log(table[:, part], out=table[:, part]), table.shape[1], column_bytes)
     return table
 
 

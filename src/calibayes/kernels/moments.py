@@ -45,13 +45,11 @@ class CenteringBuffer:
 
     def centered(self, x: Array, center: Array, dtype: Any = np.float64) -> Array:
         """x - center in the given type, (n, d); valid until the next call."""
-        return np.subtract(x, center, out=self._array(x.shape, np.dtype(dtype)), casting="same_kind")
-
-    def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        n, d = shape
-        if dtype.char not in self._cells or self._cells[dtype.char].size < n * d:
-            self._cells[dtype.char] = np.empty(n * d, dtype=dtype)
-        return self._cells[dtype.char][: n * d].reshape(shape)
+        letter = np.dtype(dtype).char
+        if letter not in self._cells or self._cells[letter].size < x.size:
+            self._cells[letter] = np.empty(x.size, dtype=dtype)
+        out = self._cells[letter][: x.size].reshape(x.shape)
+        return np.subtract(x, center, out=out, casting="same_kind")
 
 
 @portable

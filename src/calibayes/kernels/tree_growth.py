@@ -94,9 +94,7 @@ class GrowthRows(NamedTuple):
 
     def only(self, rows: Array) -> GrowthRows:
         """The rows where ``rows`` is true."""
-        return GrowthRows(
-            self.columns.rows(rows), self.labels[rows], self.weight[rows], self.log_scores[rows]
-        )
+        return GrowthRows(self.columns.rows(rows), *(array[rows] for array in self[1:]))
 
 
 def by_first_row(labels: Array, k: int) -> Array:
@@ -157,12 +155,9 @@ class Growth:
         self._scale, k = tree_nodes.scale_of(weight), log_scores.shape[1]
         self._rows = np.arange(columns.n, dtype=np.int32)
         self._fractions = columns.fractions()
-        self._options = tree_nodes.SplitOptions(
-            columns.order(),
-            self.direction,
-            self.settings.prior * self._scale,
-            self.settings.least_variance * self._scale * tree_nodes.packed_classes(k) / k,
-        )
+        prior = self.settings.prior * self._scale
+        least = self.settings.least_variance * self._scale * tree_nodes.packed_classes(k) / k
+        self._options = tree_nodes.SplitOptions(columns.order(), self.direction, prior, least)
         self._scores, self._held_out_scores = log_scores.copy(), self.fold.held_out.log_scores.copy()
         self.remember()
 
@@ -292,9 +287,8 @@ def leaf_changes(
     """
     scores, changes = log_scores.copy(), [np.zeros((0, log_scores.shape[1]))]
     for own, count in zip(codes.T, leaves, strict=True):
-        sums = tree_nodes.leaf_sums(
-            count, own.astype(np.int32), labels, np.exp(log_normalize(scores)[0]), weight
-        )
+        posterior = np.exp(log_normalize(scores)[0])
+        sums = tree_nodes.leaf_sums(count, own.astype(np.int32), labels, posterior, weight)
         changes.append(rate * full_steps(sums, prior))
         if rate > 0:
             scores += changes[-1][own]
