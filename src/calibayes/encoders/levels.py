@@ -157,23 +157,16 @@ class Levels:
 
     def code_weights(self, summary: TableSummary) -> list[Array]:
         """For each column the total weight of the rows of each code, (levels,)."""
-        columns = summary.levels(self.indices, weights_needed=True)
-        return [
-            _weights_by_code(values, weights, levels, pooled)
-            for (values, weights), levels, pooled in zip(columns, self.levels, self.pooled, strict=True)
-        ]
+        columns = zip(
+            summary.levels(self.indices, weights_needed=True), self.levels, self.pooled, strict=True
+        )
+        return [_weights_by_code(*column, levels, pooled) for column, levels, pooled in columns]
 
     @cached_property
     def _values_are_codes(self) -> bool:
         """Whether the levels of every column are the integers 0, 1, ..., so that each value is its code."""
-        return all(
-            len(pooled) == 0
-            and (
-                len(levels) == 0
-                or (levels.dtype.kind in "iu" and levels[0] == 0 and levels[-1] == len(levels) - 1)
-            )
-            for levels, pooled in zip(self.levels, self.pooled, strict=True)
-        )
+        are_codes = all(not len(levels) or _are_codes(levels) for levels in self.levels)
+        return are_codes and not any(map(len, self.pooled))
 
     def encode(self, table: Table) -> Array:
         integers = integer_matrix(table, self.indices)
@@ -198,9 +191,8 @@ class Levels:
     @cached_property
     def _sizes(self) -> tuple[int, ...]:
         """Number of levels of each column, with "other"."""
-        return tuple(
-            len(levels) + bool(len(pooled)) for levels, pooled in zip(self.levels, self.pooled, strict=True)
-        )
+        pairs = zip(self.levels, self.pooled, strict=True)
+        return tuple(len(levels) + bool(len(pooled)) for levels, pooled in pairs)
 
     def layout(self) -> Mapping[str, Any]:
         return {"levels": self._sizes}
@@ -227,20 +219,15 @@ class Levels:
         return "pooled levels are found in the training rows" if self.pooling.is_active else ""
 
     def restricted_to(self, counts: Array) -> tuple[Levels, NewCodes]:
-        starts = np.cumsum(self.layout()["levels"])[:-1]
-        present = [
-            np.isin(values, levels[count[: len(levels)] > 0])
-            for values, levels, count in zip(
-                self.unpooled, self.levels, np.split(counts, starts), strict=True
-            )
-        ]
+        by_column = np.split(counts, np.cumsum(self.layout()["levels"])[:-1])
+        columns = zip(self.unpooled, self.levels, by_column, strict=True)
+        present = [np.isin(values, levels[count[: len(levels)] > 0]) for values, levels, count in columns]
         if all(mask.all() for mask in present):
             return self, None
         unpooled = tuple(values[mask] for values, mask in zip(self.unpooled, present, strict=True))
         restricted = replace(self, unpooled=unpooled)
-        return restricted, [
-            _codes_of(old, new) for old, new in zip(self.levels, restricted.levels, strict=True)
-        ]
+        pairs = zip(self.levels, restricted.levels, strict=True)
+        return restricted, [_codes_of(old, new) for old, new in pairs]
 
     def is_kept_unseen(self, column: int) -> Array:
         """For each level of a column whether it would be a level if only its own rows were missing, (levels,) booleans.
@@ -248,7 +235,7 @@ class Levels:
         An integer below the largest one would; text and other numbers would not.
         """
         values, levels, at_least = self.unpooled[column], self.levels[column], self._least_sizes()[column]
-        if levels.dtype.kind not in "iu" or not np.array_equal(levels, np.arange(len(levels))):
+        if not _are_codes(levels):
             return np.zeros(len(levels), dtype=bool)
         below, most = values[:-1], len(values) - 1 + MOST_UNUSED
         kept = np.full(len(levels), bool(values[-1] < most))
@@ -261,10 +248,7 @@ class Levels:
             np.append(_codes_of(old, new), np.full(int(len(pooled) > 0), len(new), dtype=np.int32))
             for old, pooled, new in zip(self.levels, self.pooled, larger.levels, strict=True)
         ]
-        unchanged = self.layout() == larger.layout() and all(
-            np.array_equal(code, np.arange(len(code))) for code in codes
-        )
-        return None if unchanged else codes
+        return None if self.layout() == larger.layout() and all(map(_are_codes, codes)) else codes
 
     def _with_unpooled(self, columns: Sequence[Array]) -> Levels:
         """This encoder with the given values of each column as further levels."""
@@ -283,6 +267,11 @@ class Levels:
             + (f", {len(pooled)} pooled as other" if len(pooled) else "")
             for unpooled, pooled in zip(self.unpooled, self.pooled, strict=True)
         ]
+
+
+def _are_codes(levels: Array) -> bool:
+    """Whether levels are the integers 0, 1, ..., each its own code."""
+    return levels.dtype.kind in "iu" and np.array_equal(levels, np.arange(len(levels)))
 
 
 def _weights_by_code(values: Array, weights: Array, levels: Array, pooled: Array) -> Array:
@@ -322,9 +311,8 @@ def _with_unused_integers(values: Array, at_least: int) -> Array:
     """The levels of distinct values: non-negative integers with all smaller ones, other values unchanged."""
     if len(values) == 0:
         return values
-    is_integer = values.dtype.kind in "iu" or (
-        values.dtype.kind == "f" and bool(np.all(values == np.floor(values)))
-    )
+    kind = values.dtype.kind
+    is_integer = kind in "iu" or (kind == "f" and bool(np.all(values == np.floor(values))))
     if is_integer and values[0] >= 0 and values[-1] < len(values) + MOST_UNUSED:
         return np.arange(max(int(values[-1]) + 1, at_least))
     return values

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from calibayes.core.notices import text_table
 from calibayes.core.verify import require
-from calibayes.encoders.encoder import Encoder, HasRemarks
+from calibayes.encoders.encoder import Encoder, remarks_of
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table, holds_booleans
@@ -64,10 +64,8 @@ class Schema:
         """Raises ValueError unless the columns have different names; see `calibayes.core.verify`."""
         names = self.names
         require(len(set(names)) == len(names), "a column of the schema occurs twice")
-        require(
-            all(column.missing >= 0 for column in self.columns),
-            "a column has a negative number of missing values",
-        )
+        are_counts = all(column.missing >= 0 for column in self.columns)
+        require(are_counts, "a column has a negative number of missing values")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,12 +79,9 @@ class Schema:
     def with_further_rows(self, newest: Schema) -> Schema:
         """The columns as ``newest`` describes them, with the missing values of both."""
         counts = {column.name: column.missing for column in self.columns}
-        return Schema(
-            tuple(
-                column._replace(missing=column.missing + counts.get(column.name, 0))
-                for column in newest.columns
-            )
-        )
+        columns = newest.columns
+        totals = (column.missing + counts.get(column.name, 0) for column in columns)
+        return Schema(tuple(c._replace(missing=total) for c, total in zip(columns, totals, strict=True)))
 
     def text(self) -> str:
         """A plain-text table: name, kind, reason and number of missing values of each column."""
@@ -112,8 +107,7 @@ def schema(
     """
     columns = _left_out(summary)
     for kind, encoder in encoders.items():
-        remarks = encoder.remarks() if isinstance(encoder, HasRemarks) else [""] * len(chosen[kind])
-        for j, remark in zip(chosen[kind], remarks, strict=True):
+        for j, remark in zip(chosen[kind], remarks_of(encoder, len(chosen[kind])), strict=True):
             columns[j] = _column(summary, j, kind, _reason(summary, j, given), remark)
     return Schema(tuple(columns[j] for j in sorted(columns)))
 
