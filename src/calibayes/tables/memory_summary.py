@@ -139,12 +139,8 @@ def refined(tree: cut_points.CellTree, counts: cut_points.CellCounts) -> cut_poi
     sizes = (span >> shift.astype(np.uint64)).astype(np.int64) + 1
     child = np.append(tree.child, np.full(sizes.sum(), -1, dtype=np.int32))
     child[counts.entries[heavy]] = np.arange(len(tree.base), len(tree.base) + len(base))
-    return cut_points.CellTree(
-        np.append(tree.base, base),
-        np.append(tree.shift, shift),
-        np.append(tree.first, tree.first[-1] + np.cumsum(sizes)),
-        child,
-    )
+    first = np.append(tree.first, tree.first[-1] + np.cumsum(sizes))
+    return cut_points.CellTree(np.append(tree.base, base), np.append(tree.shift, shift), first, child)
 
 
 def _bit_length(numbers: Array) -> Array:
@@ -250,11 +246,9 @@ class MemorySummary(summaries.TableSummary):
     def _exact(self, j: int, values: Array, positions: Array) -> summaries.ColumnSummary:
         """The summary of a column with a cell for each distinct value."""
         rows, size = np.bincount(positions, minlength=len(values)), len(values)
-        weights = (
-            rows.astype(np.float64)
-            if self._counts_rows
-            else np.bincount(positions, self._weights[self._known(j)], size)
-        )
+        weights = rows.astype(np.float64)
+        if not self._counts_rows:
+            weights = np.bincount(positions, self._weights[self._known(j)], size)
         kept = positions if self.n <= KEPT_ROWS else None
         return summaries.values_summary(values, rows, weights, lambda: self._class_weights(j, size, kept))
 
@@ -279,13 +273,11 @@ class MemorySummary(summaries.TableSummary):
 
         def count_classes() -> Array:
             labels = self._labels[self._known(j)]
-            return cut_points.cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)[
-                counts.entries
-            ]
+            by_entry = cut_points.cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)
+            return by_entry[counts.entries]
 
-        return summaries.cells_summary(
-            counts, distinct_sample(numbers, summaries.MOST_SAMPLED), count_classes
-        )
+        sampled = distinct_sample(numbers, summaries.MOST_SAMPLED)
+        return summaries.cells_summary(counts, sampled, count_classes)
 
     @cached_property
     def _is_complete(self) -> bool:

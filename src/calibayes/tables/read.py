@@ -54,11 +54,8 @@ def is_duckdb(source: Any) -> bool:
 
 def is_of_pyarrow(source: Any) -> bool:
     """Whether an object is a dataset, table or batch of pyarrow; looked up by name, without an import."""
-    return any(
-        kind.__module__.partition(".")[0] == "pyarrow"
-        and kind.__name__ in ("Dataset", "RecordBatch", "Table")
-        for kind in type(source).__mro__
-    )
+    kinds = [kind for kind in type(source).__mro__ if kind.__module__.partition(".")[0] == "pyarrow"]
+    return any(kind.__name__ in ("Dataset", "RecordBatch", "Table") for kind in kinds)
 
 
 def is_streamed(source: Any) -> bool:
@@ -143,11 +140,8 @@ def module_of_pyarrow(name: str) -> Any:
 def is_text(kind: Any) -> bool:
     """Whether a type of Arrow is one of strings."""
     types = pyarrow().types
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or (hasattr(types, "is_string_view") and types.is_string_view(kind))
-    )
+    is_view = hasattr(types, "is_string_view") and types.is_string_view(kind)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or is_view)
 
 
 def holds_text(kind: Any) -> bool:
@@ -459,6 +453,5 @@ def _refuse_unsupported(types: set[type], name: str) -> None:
             f"column {name!r}: a cell's argument must be a string or a number, not {containers[0]}"
         )
     if types & {bool, np.bool_} and not types <= {bool, np.bool_}:  # True and 1 would be the same level
-        raise ValueError(
-            f"column {name!r} mixes values of types {', '.join(sorted(kind.__name__ for kind in types))}"
-        )
+        listed = ", ".join(sorted(kind.__name__ for kind in types))
+        raise ValueError(f"column {name!r} mixes values of types {listed}")
