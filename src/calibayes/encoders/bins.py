@@ -366,10 +366,8 @@ class Grid(FixedLayout):
         return self, None, None
 
     def remarks(self) -> list[str]:
-        return [
-            f"{self.points} points" + (f", {counted(outliers, 'row')} beyond them" if outliers else "")
-            for outliers in self.outliers
-        ]
+        notes = (f", {counted(rows, 'row')} beyond them" if rows else "" for rows in self.outliers)
+        return [f"{self.points} points{note}" for note in notes]
 
 
 def grid_ends(column: ColumnSummary) -> tuple[float, float]:

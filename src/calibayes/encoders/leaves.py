@@ -16,11 +16,11 @@ from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import FixedLayout, is_same, verify_nested
 from calibayes.encoders.levels import Levels
 from calibayes.kernels import tree_growth
-from calibayes.kernels.dispatch import map_row_ranges
+from calibayes.kernels.dispatch import map_ranges
 from calibayes.kernels.forests import ONE_LEAF, Forest, forest_of, leaf_codes, path_terms
 from calibayes.kernels.level_counts import offsets, places_in_class
 from calibayes.kernels.posterior import log_normalize
-from calibayes.kernels.tree_growth import GrownForest, GrowthRows, GrowthSettings, Report
+from calibayes.kernels.tree_growth import GrownForest, GrowthRows, GrowthSettings, Report, silent
 from calibayes.kernels.tree_nodes import MOST_CODES, WORD, ByteColumns, byte_columns, first_cells
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
@@ -103,7 +103,7 @@ class OrderedBytes:
         if isinstance(table.content, tuple) or table.content.dtype.kind not in "fiub":
             fill(everything)
         else:  # a part of the rows at a time, so that codes of other types take little memory
-            map_row_ranges(fill, table.n, CELL_BYTES * len(self.indices))
+            map_ranges(fill, table.n, CELL_BYTES * len(self.indices))
         return ByteColumns(words, first_cells(self.sizes))
 
     def _bytes(self, table: Table) -> Array:
@@ -134,10 +134,6 @@ HELD_OUT = 10
 """Of each class one row in so many is held out, to find out how many trees to grow."""
 FEW_ROWS, FOLDS = 500, 5
 """Of fewer rows a tenth is too few to tell: so many folds are held out in turn, and then trees are grown on all rows."""
-
-
-def _silent(trees: int, loss: float) -> bool:
-    return False
 
 
 @dataclass(frozen=True)
@@ -183,7 +179,7 @@ class Leaves(FixedLayout):
     data_dependence = "trees are grown on the training rows"
 
     def fit(
-        self, summary: TableSummary, indices: Sequence[int], report: Report = _silent, unit: float = 1.0
+        self, summary: TableSummary, indices: Sequence[int], report: Report = silent, unit: float = 1.0
     ) -> Leaves:
         """This encoder fitted to the columns at ``indices``; weights are divided by ``unit``, the weight of one row."""
         codes, weight = summary.codes, summary.weight / unit

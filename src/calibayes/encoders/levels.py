@@ -111,13 +111,9 @@ class Levels:
 
     def fit(self, summary: TableSummary, indices: Sequence[int]) -> Levels:
         columns = summary.levels(indices, weights_needed=self.pooling.is_active)
-        masks = [self.pooling.unpooled(weights) for _, weights in columns]
-        return replace(
-            self,
-            indices=tuple(indices),
-            unpooled=tuple(values[mask] for (values, _), mask in zip(columns, masks, strict=True)),
-            pooled=tuple(values[~mask] for (values, _), mask in zip(columns, masks, strict=True)),
-        )
+        pairs = [(values, self.pooling.unpooled(weights)) for values, weights in columns]
+        unpooled, pooled = tuple(v[mask] for v, mask in pairs), tuple(v[~mask] for v, mask in pairs)
+        return replace(self, indices=tuple(indices), unpooled=unpooled, pooled=pooled)
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -157,9 +153,8 @@ class Levels:
 
     def code_weights(self, summary: TableSummary) -> list[Array]:
         """For each column the total weight of the rows of each code, (levels,)."""
-        columns = zip(
-            summary.levels(self.indices, weights_needed=True), self.levels, self.pooled, strict=True
-        )
+        distinct = summary.levels(self.indices, weights_needed=True)
+        columns = zip(distinct, self.levels, self.pooled, strict=True)
         return [_weights_by_code(*column, levels, pooled) for column, levels, pooled in columns]
 
     @cached_property
@@ -262,11 +257,9 @@ class Levels:
         return replace(self, pooled=pooled)
 
     def remarks(self) -> list[str]:
-        return [
-            counted(len(unpooled) + len(pooled), "level")
-            + (f", {len(pooled)} pooled as other" if len(pooled) else "")
-            for unpooled, pooled in zip(self.unpooled, self.pooled, strict=True)
-        ]
+        notes = (f", {len(pooled)} pooled as other" if len(pooled) else "" for pooled in self.pooled)
+        columns = zip(self.unpooled, self.pooled, notes, strict=True)
+        return [counted(len(unpooled) + len(pooled), "level") + note for unpooled, pooled, note in columns]
 
 
 def _are_codes(levels: Array) -> bool:

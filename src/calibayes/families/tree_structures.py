@@ -158,7 +158,9 @@ def content_keys(column_counts: Sequence[Array]) -> Array:
 
 def _row_hashes(count: Array) -> Array:
     """A hash of each row of counts, (k,). In 32 bits they are equal whatever the order of summation was."""
-    shares = np.ldexp(count, -np.frexp(count.max(initial=0.0))[1])  # below 1, so that none is too large for 32 bits
+    shares = np.ldexp(
+        count, -np.frexp(count.max(initial=0.0))[1]
+    )  # below 1, so that none is too large for 32 bits
     words = (shares.astype(np.float32) + np.float32(0.0)).view(np.uint32).astype(np.uint64)
     places = np.arange(1, count.shape[1] + 1, dtype=np.uint64)
     return np.asarray(mixed(mixed(words) ^ mixed(places)).sum(axis=1))

@@ -25,7 +25,7 @@ from calibayes.kernels.dispatch import (
     as_type,
     code_type,
     is_matrix,
-    map_row_ranges,
+    map_ranges,
     row_major,
     twin,
 )
@@ -282,7 +282,7 @@ def native_bin_codes(module: Any, x: Array, edges: Sequence[Array]) -> Any:
     def of_rows(rows: slice) -> None:
         module.bin_codes(row_major(x[rows]), joined, first, out[rows])
 
-    map_row_ranges(of_rows, len(x), x.shape[1] * ROW_BYTES)
+    map_ranges(of_rows, len(x), x.shape[1] * ROW_BYTES)
     return out.astype(_type(edges), copy=False)
 
 
@@ -304,7 +304,7 @@ def native_bin_columns(module: Any, columns: Sequence[Array], edges: Sequence[Ar
     def of_rows(rows: slice) -> list[bool]:
         return [module.bin_column(x[rows], inner[j], limit, codes[rows, j]) for j, x in enumerate(columns)]
 
-    return codes, np.any(map_row_ranges(of_rows, len(codes), len(columns) * ROW_BYTES), axis=0)
+    return codes, np.any(map_ranges(of_rows, len(codes), len(columns) * ROW_BYTES), axis=0)
 
 
 def _is_supported(column: Array) -> bool:
@@ -421,7 +421,8 @@ def distinct_sample(x: Array, most: int, zeros: int = 0) -> DistinctSample:
     values = np.unique(np.asarray(x, dtype=np.float64) + 0.0)
     values = values[~np.isnan(values)]
     hashes = _hashes(values)
-    while np.count_nonzero(has := hashes <= _largest(zeros)) > most:
+    # A hash that begins with so many zeros is no larger.
+    while np.count_nonzero(has := hashes <= np.uint64((2**64 - 1) >> zeros)) > most:
         zeros += 1
     return DistinctSample(values[has], zeros)
 
@@ -429,11 +430,6 @@ def distinct_sample(x: Array, most: int, zeros: int = 0) -> DistinctSample:
 def _hashes(values: Array) -> Array:
     words = values.view(np.uint64) * MULTIPLIER
     return (words ^ (words >> np.uint64(29))) * MULTIPLIER
-
-
-def _largest(zeros: int) -> np.uint64:
-    """The largest hash that begins with so many zeros."""
-    return np.uint64((2**64 - 1) >> zeros)
 
 
 # -- k-means in one dimension over distinct weighted values --------------------------------------------------

@@ -12,7 +12,7 @@ or "avx512" selects that instruction set. If it is unset or empty, the best inst
 Array forms. Native code takes NumPy matrices (`is_matrix`) whose rows are contiguous (`row_major`), and contiguous
 arrays of float64 (`as_float64`) and int64 (`as_int64`), all of them aligned in memory.
 
-Threads. `map_items` and `map_row_ranges` run loops over items or ranges of rows in parallel, within `thread_limit`.
+Threads. `map_items` and `map_ranges` run loops over items or ranges of rows in parallel, within `thread_limit`.
 Ranges do not depend on the number of threads, so neither do sums.
 
 Arrays on a device (PyTorch, CuPy and other libraries with the array API) are `OnDevice` objects. A kernel whose first
@@ -362,7 +362,7 @@ def _few_at_a_time(
             future.cancel()
 
 
-def map_row_ranges(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
+def map_ranges(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
     """``function(rows)`` for consecutive slices of n rows of about `RANGE_BYTES` bytes, in order; at least one slice."""
     size = max(RANGE_BYTES // max(row_bytes, 1), 1)
     return map_items(function, [slice(start, min(start + size, n)) for start in range(0, max(n, 1), size)])

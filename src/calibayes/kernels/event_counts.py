@@ -16,15 +16,7 @@ from scipy.special import gammaln
 
 from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels import moments
-from calibayes.kernels.dispatch import (
-    as_float64,
-    as_int64,
-    as_type,
-    is_matrix,
-    map_row_ranges,
-    portable,
-    twin,
-)
+from calibayes.kernels.dispatch import as_float64, as_int64, as_type, is_matrix, map_ranges, portable, twin
 
 # -- Tables of numbers, dense or sparse (CSR): the sums that families over counts and flags need -------------
 #
@@ -163,7 +155,7 @@ def log_multinomial_coefficients(x: Array) -> Array:
 def log_in_place(table: Array) -> Array:
     """Replace the entries of a table (k, d) of positive numbers by their logs, in parallel, and return it."""
     column_bytes = table[:, 0].nbytes
-    map_row_ranges(lambda part: np.log(table[:, part], out=table[:, part]), table.shape[1], column_bytes)
+    map_ranges(lambda part: np.log(table[:, part], out=table[:, part]), table.shape[1], column_bytes)
     return table
 
 

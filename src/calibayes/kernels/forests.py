@@ -12,7 +12,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_positions
 from calibayes.kernels import tree_nodes
-from calibayes.kernels.dispatch import as_int64, as_type, map_row_ranges, most_threads, twin
+from calibayes.kernels.dispatch import as_int64, as_type, map_ranges, most_threads, twin
 from calibayes.kernels.tree_nodes import Bounds, ByteColumns, Split, SplitOptions
 
 # -- Grow one tree: split the leaf of the largest gain until there are enough leaves or nothing is gained ----
@@ -245,7 +245,7 @@ def native_leaf_codes(module: Any, columns: ByteColumns, forest: Forest) -> Any:
     def walk(rows: slice) -> None:
         module.leaf_codes(*columns.rows(rows).in_memory(), *arrays, out[rows])
 
-    map_row_ranges(walk, columns.n, forest.count)
+    map_ranges(walk, columns.n, forest.count)
     return out
 
 

@@ -20,7 +20,7 @@ from scipy.special import ndtri, xlogy
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_ascending, require_finite
 from calibayes.kernels.cut_points import inverse_cdf_quantile, quantiles, sort_columns
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_ranges, twin
 from calibayes.kernels.level_counts import offsets, weighted_counts
 
 STEPS = 15
@@ -159,7 +159,7 @@ def _class_sums(
             distances[np.arange(len(distances)), left_out[part]] = np.inf
         sums[:, part], nearest[part] = kernel_sums(distances, *kernels)
 
-    map_row_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
+    map_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
     return ClassSums(steps, sums, nearest * (0.5 / square))
 
 
@@ -197,7 +197,7 @@ def log_densities(rows: Array, centers: KernelRows, squares: Sequence[float]) ->
             logs.append(np.log(sums) - 0.5 * nearest / square - volume)
         return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(squares)))
 
-    return np.concatenate(map_row_ranges(range_densities, len(rows), centers.weight.nbytes // LARGER_RANGES))
+    return np.concatenate(map_ranges(range_densities, len(rows), centers.weight.nbytes // LARGER_RANGES))
 
 
 def _distance_factors(rows: Array, centers: KernelRows) -> tuple[Array, Array]:

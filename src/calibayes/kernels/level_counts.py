@@ -23,7 +23,7 @@ from calibayes.kernels.dispatch import (
     as_type,
     code_type,
     is_matrix,
-    map_row_ranges,
+    map_ranges,
     portable,
     row_major,
     twin,
@@ -173,7 +173,7 @@ def narrow_into(out: Array, codes: Array, levels: Array) -> Array:
 
 def column_maxima(codes: Array) -> Array:
     """`largest_codes` of a table of any number of rows, in parallel, (d,)."""
-    maxima = map_row_ranges(lambda rows: largest_codes(codes[rows]), len(codes), codes[:1].nbytes)
+    maxima = map_ranges(lambda rows: largest_codes(codes[rows]), len(codes), codes[:1].nbytes)
     return np.max(maxima, axis=0)
 
 
@@ -188,7 +188,7 @@ def as_codes(integers: Array, levels: Array) -> Array:
 def narrow(integers: Array, levels: Array, kind: type[np.signedinteger]) -> tuple[Array, Array]:
     """Codes (n, d) of a given type, -1 outside the levels (d,), and the largest code of each input column, (d,)."""
     out, size = np.empty(integers.shape, dtype=kind), integers[:1].nbytes
-    maxima = map_row_ranges(lambda rows: narrow_into(out[rows], integers[rows], levels), len(out), size)
+    maxima = map_ranges(lambda rows: narrow_into(out[rows], integers[rows], levels), len(out), size)
     return out, np.max(maxima, axis=0)
 
 

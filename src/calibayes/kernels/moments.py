@@ -11,15 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import AnyArray, Array
-from calibayes.kernels.dispatch import (
-    as_float64,
-    is_matrix,
-    map_row_ranges,
-    namespace,
-    portable,
-    row_major,
-    twin,
-)
+from calibayes.kernels.dispatch import as_float64, is_matrix, map_ranges, namespace, portable, row_major, twin
 
 CELLS = 2**17
 """Numbers in a block of rows: a megabyte in float64."""
@@ -173,9 +165,7 @@ def power_sums(x: Array, center: Array, weights: Array) -> tuple[Array, Array, A
 
 
 def native_minimum_and_maximum(module: Any, x: Array) -> Any:
-    if not is_matrix(x, "f") or not x.size:
-        return NotImplemented
-    return module.ends(row_major(x))
+    return module.ends(row_major(x)) if is_matrix(x, "f") and x.size else NotImplemented
 
 
 @twin(native_minimum_and_maximum)
@@ -191,7 +181,7 @@ def extent(x: Array) -> tuple[float, float]:
     if not x.size:
         return 0.0, 0.0
     x = x.reshape(-1, 1) if x.ndim == 1 else x
-    low, high = np.transpose(map_row_ranges(lambda rows: minimum_and_maximum(x[rows]), len(x), x[:1].nbytes))
+    low, high = np.transpose(map_ranges(lambda rows: minimum_and_maximum(x[rows]), len(x), x[:1].nbytes))
     return float(np.min(low)), float(np.max(high))
 
 
@@ -201,7 +191,7 @@ def missing_counts(x: Array) -> Array:
     def range_counts(rows: slice) -> Array:
         return np.sum([_missing_in_block(x[rows][block]) for block in row_blocks(*x[rows].shape)], axis=0)
 
-    return np.sum(map_row_ranges(range_counts, len(x), x[:1].nbytes), axis=0)
+    return np.sum(map_ranges(range_counts, len(x), x[:1].nbytes), axis=0)
 
 
 def _missing_in_block(x: Array) -> Array:
@@ -219,7 +209,7 @@ def variances(x: Array, near: Array) -> Array:
     def range_sums(rows: slice) -> Array:
         return np.stack(power_sums(x[rows], near, np.ones((len(x[rows]), 1))))
 
-    _, first_sum, second_sum = np.sum(map_row_ranges(range_sums, len(x), x[:1].nbytes), axis=0)[:, 0]
+    _, first_sum, second_sum = np.sum(map_ranges(range_sums, len(x), x[:1].nbytes), axis=0)[:, 0]
     return np.maximum(second_sum / len(x) - (first_sum / len(x)) ** 2, 0.0)
 
 

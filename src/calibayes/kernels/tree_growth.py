@@ -17,7 +17,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_number
 from calibayes.kernels import tree_nodes
-from calibayes.kernels.dispatch import map_items, map_row_ranges
+from calibayes.kernels.dispatch import map_items, map_ranges
 from calibayes.kernels.forests import MOST_LEAVES, Forest, TreeNodes, forest_of, grow_tree, leaf_codes
 from calibayes.kernels.level_counts import look_up, offsets
 from calibayes.kernels.posterior import log_normalize
@@ -61,14 +61,9 @@ class GrowthSettings:
     patience: int = 20
 
     def __post_init__(self) -> None:
-        for name, least, most in (
-            ("trees", 0, MOST_TREES),
-            ("leaves", 2, MOST_LEAVES),
-            ("rate", 1e-6, 1.0),
-            ("prior", 1e-6, 1e9),
-            ("least_variance", 1e-6, 1e12),
-            ("patience", 1, MOST_TREES),
-        ):
+        limits = {"trees": (0, MOST_TREES), "leaves": (2, MOST_LEAVES), "rate": (1e-6, 1.0)}
+        limits |= {"prior": (1e-6, 1e9), "least_variance": (1e-6, 1e12), "patience": (1, MOST_TREES)}
+        for name, (least, most) in limits.items():
             value = getattr(self, name)
             if not least <= value <= most:
                 raise ValueError(f"{name} must be from {least:g} to {most:g}, got {value!r}")
@@ -215,11 +210,16 @@ Report = Callable[[int, float], bool]
 """Called after each round with the number of rounds and the held-out log loss; a true result ends the growth."""
 
 
+def silent(rounds: int, loss: float) -> bool:
+    """The report that does nothing."""
+    return False
+
+
 def grow_forests(
     folds: Sequence[GrowthFold],
     settings: GrowthSettings,
     direction: Array | None = None,
-    report: Report = lambda rounds, loss: False,
+    report: Report = silent,
 ) -> GrownForests:
     """Grow a tree in each fold, round by round, until the held-out rows of all folds together gain no more.
 
@@ -264,7 +264,7 @@ def forest_scores(columns: tree_nodes.ByteColumns, forest: Forest, log_factor: A
     def of_rows(rows: slice) -> Array:
         return look_up(leaf_codes(columns.rows(rows), forest), log_factor, first)
 
-    return np.concatenate(map_row_ranges(of_rows, columns.n, forest.count))
+    return np.concatenate(map_ranges(of_rows, columns.n, forest.count))
 
 
 # -- Move the log factors of the leaves of given trees by what further rows show -----------------------------

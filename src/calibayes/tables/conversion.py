@@ -67,7 +67,9 @@ class ColumnConversion:
         taken, columns = set(self.names), []
         for j, converter in self.converters.items():
             for part in converter.parts:
-                name = _unused_name(f"{self.names[j]} ({part})", taken)
+                name = f"{self.names[j]} ({part})"
+                while name in taken:
+                    name += "_"
                 taken.add(name)
                 columns.append((j, part, name))
         return tuple(columns)
@@ -113,12 +115,6 @@ class ColumnConversion:
             source, part, _ = self.derived[j - len(self.names)]
             return f"{part} of {self.names[source]!r}"
         return self.converters[j].remark if j in self.converters else ""
-
-
-def _unused_name(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _with_known(converter: Converter, numbers: Array, original: Array | None) -> Array:

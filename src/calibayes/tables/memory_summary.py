@@ -12,7 +12,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.kernels import cut_points, moments
 from calibayes.kernels.cut_points import distinct_sample
-from calibayes.kernels.dispatch import map_row_ranges
+from calibayes.kernels.dispatch import map_ranges
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.kernels.level_counts import codes_and_maxima, offsets, weighted_counts
 from calibayes.tables import summary as summaries
@@ -105,7 +105,7 @@ def _cell_weights(codes: Array, weight: Array, starts: Array) -> Array:
     def of_rows(rows: slice) -> Array:
         return weighted_counts(codes[rows], weight[rows, None], starts)[0]
 
-    return np.sum(map_row_ranges(of_rows, len(codes), codes[:1].nbytes), axis=0)
+    return np.sum(map_ranges(of_rows, len(codes), codes[:1].nbytes), axis=0)
 
 
 def _of_any_values(table: Table, indices: Sequence[int], weight: Array) -> list[tuple[Array, Array]]:

@@ -320,7 +320,8 @@ def read_frame(frame: Any) -> Table:
         raise ValueError("Found array with 0 sample(s): the table has no rows")
     columns = [_frame_column(series) for series in wrapped.iter_columns()]
     types = tuple(column.dtype for column in columns)
-    content = _stacked_if_numeric(columns)
+    is_numeric = all(column.dtype.kind in "fiu" for column in columns)
+    content = np.stack(columns, axis=1) if is_numeric else tuple(columns)
     zones = _zones(columns, lambda j: _series_zone(wrapped[wrapped.columns[j]]))
     names, coded = refuse_duplicate_names(names), coded_columns(columns)
     return Table(names, content, types, origin_of(wrapped), distinct_cache=coded, zones=zones)
@@ -414,12 +415,6 @@ def _series_zone(series: Any) -> str | None:
         return series.dtype.time_zone
     # narwhals (2.28) does not know types of pandas whose time zone has an underscore, such as America/New_York.
     return zone_of(series.to_numpy()) if isinstance(series.dtype, nw.Object | nw.Unknown) else None
-
-
-def _stacked_if_numeric(columns: list[Array]) -> Array | tuple[Array, ...]:
-    if columns and all(column.dtype.kind in "fiu" for column in columns):
-        return np.stack(columns, axis=1)
-    return tuple(columns)
 
 
 def _with_inferred_type(column: Array, name: str) -> Array:

@@ -347,11 +347,6 @@ class ColumnSums:
         missing = self.missing_rows + other.missing_rows, self.missing_weight + other.missing_weight
         return ColumnSums(self.name, counts, *missing, moments)
 
-    @property
-    def known_rows(self) -> int:
-        """Number of rows whose value is known."""
-        return self.counts.known_rows
-
     def summary(self) -> summaries.ColumnSummary:
         """The summary of the column, if these are the sums of all rows."""
         counts, weights = self.counts, self.counts.weights
