@@ -96,31 +96,6 @@ def load_native(setting: str) -> NativeKernels:
 native_kernels = load_native(os.environ.get(ENVIRONMENT_VARIABLE, ""))
 
 
-@contextmanager
-def numpy_only() -> Iterator[None]:
-    """Context in which all kernels run their NumPy version (in all threads)."""
-    before, native_kernels.module = native_kernels.module, None
-    try:
-        yield
-    finally:
-        native_kernels.module = before
-
-
-@contextmanager
-def use_instruction_set(name: str) -> Iterator[None]:
-    """Context in which native kernels use the named instruction set (in all threads).
-
-    Raises ValueError if it is not available.
-    """
-    before = native_kernels.instruction_set
-    if native_kernels.module is None or not native_kernels.module.choose(name):
-        raise ValueError(f"this machine has no native kernels for the instruction set {name!r}")
-    try:
-        yield
-    finally:
-        native_kernels.module.choose(before)
-
-
 class OnDevice:
     """Base class of arrays on a device."""
 
