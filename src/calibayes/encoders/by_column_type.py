@@ -111,11 +111,8 @@ class ByColumnType:
             volume = layout.get("log_volume", np.zeros(sum(levels)))
             volumes.append(np.split(volume, np.cumsum(levels)[:-1]))
         ordered = [layout.get("ordered", (0,) * len(layout["levels"])) for layout in layouts]
-        return {
-            "levels": tuple(self._in_order(self._levels)),
-            "ordered": tuple(self._in_order(ordered)),
-            "log_volume": np.concatenate(self._in_order(volumes)),
-        }
+        sizes = {"levels": tuple(self._in_order(self._levels)), "ordered": tuple(self._in_order(ordered))}
+        return {**sizes, "log_volume": np.concatenate(self._in_order(volumes))}
 
     def _joined(self, by_part: Sequence[NewCodes]) -> NewCodes:
         """The new codes of all columns, from those of each part."""
@@ -256,16 +253,12 @@ class MissingAsLevel:
         inner = self.inner.layout() if self.inner_places else {"levels": ()}
         sizes, ordered = self._inner_sizes, np.zeros(len(self.indices), dtype=np.intp)
         ordered[list(self.inner_places)] = inner.get("ordered", 0)
-        volume = inner.get("log_volume", np.zeros(int(sizes.sum())))
-        by_column = np.split(volume, np.cumsum(sizes)[:-1])
-        pairs = zip(by_column, self.has_missing, strict=True)
-        volumes = [np.append(part, np.zeros(int(has_missing))) for part, has_missing in pairs]
-        return {
-            "levels": tuple(int(size) for size in sizes + np.array(self.has_missing)),
-            "ordered": tuple(int(size) for size in ordered),
-            "log_volume": np.concatenate(volumes),
-            "gappy": self.has_missing,
-        }
+        inner_volume = inner.get("log_volume", np.zeros(int(sizes.sum())))
+        pairs = zip(np.split(inner_volume, np.cumsum(sizes)[:-1]), self.has_missing, strict=True)
+        volume = np.concatenate([np.append(part, np.zeros(int(has_missing))) for part, has_missing in pairs])
+        levels = tuple(int(size) for size in sizes + np.array(self.has_missing))
+        in_order = tuple(int(size) for size in ordered)
+        return {"levels": levels, "ordered": in_order, "log_volume": volume, "gappy": self.has_missing}
 
     def _with_missing_code(self, inner_codes: NewCodes, changed: MissingAsLevel) -> NewCodes:
         """New codes of all columns in a changed encoder: the code for missing values stays the last one."""

@@ -51,8 +51,6 @@ class Pooling:
 
     def unpooled(self, weights: Array) -> Array:
         """Which levels, of these total weights (levels,), are not pooled, (levels,) booleans."""
-        if not self.is_active:
-            return np.ones(len(weights), dtype=bool)
         is_frequent = np.zeros(len(weights), dtype=bool)
         is_frequent[np.argsort(-weights, kind="stable")[: self.most]] = True
         return is_frequent & reaches(weights, self.rare)

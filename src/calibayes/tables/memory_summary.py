@@ -61,22 +61,13 @@ MOST_CELLS = LARGEST_COUNTED * 64
 """Levels of all columns together up to which integers are counted in one array."""
 
 
-def level_weights(
-    table: Table, indices: Sequence[int], weight: Array, *, weights_needed: bool
-) -> list[tuple[Array, Array]]:
-    """For each column its distinct values, ascending, and their total weights.
-
-    If the weights are not needed, the second array may have any positive numbers instead: for integers that is faster.
-    Raises ValueError if a column is all missing.
-    """
-    of_integers = _of_integers(table, indices, weight if weights_needed else None)
-    return of_integers or _of_any_values(table, indices, weight)
-
-
 def _of_integers(
     table: Table, indices: Sequence[int], weight: Array | None
 ) -> list[tuple[Array, Array]] | None:
-    """`level_weights` of small non-negative integers, by counting; None if the columns are not that."""
+    """Distinct values of columns of small non-negative integers, and their total weights; None if the columns are not that.
+
+    They are counted, which is faster than sorting; without weights, the second array has any positive numbers.
+    """
     integers = integer_matrix(table, indices)
     result = None if integers is None or not len(integers) else codes_and_maxima(integers)
     if result is None or result[1].sum() > MOST_CELLS:
@@ -109,7 +100,7 @@ def _cell_weights(codes: Array, weight: Array, starts: Array) -> Array:
 
 
 def _of_any_values(table: Table, indices: Sequence[int], weight: Array) -> list[tuple[Array, Array]]:
-    """`level_weights` of values of any type, by sorting."""
+    """Distinct values of columns of any type, by sorting, and their total weights."""
     missing = np.stack([table.missing_mask(j) for j in indices], axis=1)
     refuse_all_missing(table, indices, missing)
     columns = [distinct_values(table, j) for j in indices]
@@ -193,7 +184,8 @@ class MemorySummary(summaries.TableSummary):
         return self._missing(j)[1]
 
     def levels(self, indices: Sequence[int], *, weights_needed: bool) -> list[tuple[Array, Array]]:
-        return level_weights(self.head, indices, self._weights, weights_needed=weights_needed)
+        of_integers = _of_integers(self.head, indices, self._weights if weights_needed else None)
+        return of_integers or _of_any_values(self.head, indices, self._weights)
 
     def moments(self, indices: Sequence[int]) -> summaries.Moments:
         columns, n = numeric_matrix(self.head, indices), len(self.weight)
