@@ -12,8 +12,9 @@ import numpy as np
 from calibayes.core import verify
 from calibayes.core.protocols import Array
 from calibayes.encoders.bins import KMeansBins
-from calibayes.encoders.encoder import Encoder, NewCodes, remarks_of, verify_nested
+from calibayes.encoders.encoder import Encoder, NewCodes, verify_nested
 from calibayes.encoders.levels import Levels
+from calibayes.encoders.schema import remarks_of
 from calibayes.tables.summary import TableSummary, reaches
 from calibayes.tables.table import Table
 
@@ -134,8 +135,7 @@ class ByColumnType:
         return united, our_codes, other._joined([codes for _, _, codes in triples])
 
     def restricted_to(self, counts: Array) -> tuple[ByColumnType, NewCodes]:
-        levels = self._in_order(self._levels)
-        by_column = np.split(counts, np.cumsum(levels)[:-1])
+        by_column = np.split(counts, np.cumsum(self._in_order(self._levels))[:-1])
         pairs = [
             part.restricted_to(np.concatenate([by_column[place] for place in places]))
             for part, places in zip(self.parts, self.places, strict=True)

@@ -72,8 +72,7 @@ class Indicators:
         verify.require(self.levels.layout()["levels"][0] > 0, "a column has no levels")
 
     def encode(self, table: Table, columns: Sequence[int]) -> Array:
-        codes = self.levels.encode(table)
-        encoded = np.asarray(codes == np.array(self._shown_codes), dtype=np.float64)
+        encoded = np.asarray(self.levels.encode(table) == np.array(self._shown_codes), dtype=np.float64)
         encoded[table.missing_mask(columns[0])] = np.nan
         return encoded
 

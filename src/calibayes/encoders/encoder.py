@@ -106,11 +106,6 @@ def verify_nested(inner: Encoder, indices: Sequence[int], *, is_codes: bool) -> 
     return layout
 
 
-def remarks_of(encoder: Encoder, count: int) -> Sequence[str]:
-    """A short description of the encoding of each of its ``count`` columns; empty if it describes none."""
-    return encoder.remarks() if isinstance(encoder, HasRemarks) else [""] * count
-
-
 def is_same(left: Any, right: Any) -> bool:
     """Whether nested fields and arrays are equal."""
     if type(left) is not type(right):

@@ -165,9 +165,6 @@ class Levels:
         integers = integer_matrix(table, self.indices)
         if integers is not None and self._values_are_codes:
             return as_codes(integers, np.array(self.layout()["levels"], dtype=np.int64))
-        return self._encode_by_column(table)
-
-    def _encode_by_column(self, table: Table) -> Array:
         columns, dtype = [], code_type(max(self.layout()["levels"], default=1))
         for j, levels, pooled in zip(self.indices, self.levels, self.pooled, strict=True):
             values, positions = distinct_values(table, j)
@@ -268,8 +265,7 @@ def _are_codes(levels: Array) -> bool:
 def _weights_by_code(values: Array, weights: Array, levels: Array, pooled: Array) -> Array:
     """Total weights of codes from those of distinct values."""
     other = len(levels)
-    codes = _codes_of(values, levels, other)
-    return np.bincount(codes, weights, other + 1)[: other + bool(len(pooled))]
+    return np.bincount(_codes_of(values, levels, other), weights, other + 1)[: other + bool(len(pooled))]
 
 
 def _have_common_type(unpooled: Array, pooled: Array) -> bool:

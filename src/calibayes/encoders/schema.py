@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from calibayes.core.notices import text_table
 from calibayes.core.verify import require
-from calibayes.encoders.encoder import Encoder, remarks_of
+from calibayes.encoders.encoder import Encoder, HasRemarks
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table, holds_booleans
@@ -91,6 +91,11 @@ class Schema:
         return self.text()
 
 
+def remarks_of(encoder: Encoder, count: int) -> Sequence[str]:
+    """A short description of the encoding of each of its ``count`` columns; empty if it describes none."""
+    return encoder.remarks() if isinstance(encoder, HasRemarks) else [""] * count
+
+
 def schema(
     summary: TableSummary,
     encoders: Mapping[str, Encoder],
@@ -135,5 +140,4 @@ def _reason(summary: TableSummary, j: int, given: frozenset[int] = frozenset()) 
     """Where the kind of a column comes from, and what was done to the column before."""
     conversion = summary.conversion
     converted = conversion.remark(j) if conversion is not None and conversion.converters else ""
-    source = "given" if j in given else ""
-    return ", ".join(filter(None, (source, converted))) or content_type(summary, j)
+    return ", ".join(filter(None, ("given" if j in given else "", converted))) or content_type(summary, j)

@@ -340,4 +340,5 @@ def _few_at_a_time(
 def map_ranges(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
     """``function(rows)`` for consecutive slices of n rows of about `RANGE_BYTES` bytes, in order; at least one slice."""
     size = max(RANGE_BYTES // max(row_bytes, 1), 1)
-    return map_items(function, [slice(start, min(start + size, n)) for start in range(0, max(n, 1), size)])
+    ranges = [slice(start, min(start + size, n)) for start in range(0, max(n, 1), size)]
+    return list(ordered_map(function, ranges))

@@ -154,8 +154,7 @@ def log_multinomial_coefficients(x: Array) -> Array:
 @portable
 def log_in_place(table: Array) -> Array:
     """Replace the entries of a table (k, d) of positive numbers by their logs, in parallel, and return it."""
-    column_bytes = table[:, 0].nbytes
-    map_ranges(lambda part: np.log(table[:, part], out=table[:, part]), table.shape[1], column_bytes)
+    map_ranges(lambda part: np.log(table[:, part], out=table[:, part]), table.shape[1], table[:, 0].nbytes)
     return table
 
 

@@ -98,8 +98,7 @@ def look_up(codes: Array, table: Array, first: Array) -> Array:
 @portable
 def sums_by_column(table: Array, first: Array) -> Array:
     """Sum over the cells of each column, repeated for each of its cells, (..., cells)."""
-    sums = np.add.reduceat(table, first[:-1], axis=-1)
-    return np.repeat(sums, np.diff(first), axis=-1)
+    return np.repeat(np.add.reduceat(table, first[:-1], axis=-1), np.diff(first), axis=-1)
 
 
 def draw(probability: Array, rng: np.random.Generator) -> Array:
@@ -173,8 +172,7 @@ def narrow_into(out: Array, codes: Array, levels: Array) -> Array:
 
 def column_maxima(codes: Array) -> Array:
     """`largest_codes` of a table of any number of rows, in parallel, (d,)."""
-    maxima = map_ranges(lambda rows: largest_codes(codes[rows]), len(codes), codes[:1].nbytes)
-    return np.max(maxima, axis=0)
+    return np.max(map_ranges(lambda rows: largest_codes(codes[rows]), len(codes), codes[:1].nbytes), axis=0)
 
 
 def as_codes(integers: Array, levels: Array) -> Array:

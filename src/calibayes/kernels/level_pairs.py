@@ -105,8 +105,7 @@ def pair_table(tables: Array, pairs: Pairs, levels: tuple[int, ...], parent: int
     """The table of two columns, (k, levels of the parent, levels of the child), from all tables (k, cells)."""
     left, right = min(parent, child), max(parent, child)
     [[pair]] = np.nonzero((pairs.left == left) & (pairs.right == right))
-    flat = tables[:, pairs.first[pair] : pairs.first[pair + 1]]
-    table = flat.reshape(-1, levels[left], levels[right])
+    table = tables[:, pairs.first[pair] : pairs.first[pair + 1]].reshape(-1, levels[left], levels[right])
     return table if parent == left else np.swapaxes(table, 1, 2)
 
 

@@ -60,8 +60,7 @@ def as_floats(x: Array) -> Array:
 @portable
 def zeroth(weights: Array) -> Array:
     """Sum of the weights of each class, (k,)."""
-    xp = namespace(weights)
-    return xp.ones(weights.shape[0], dtype=weights.dtype) @ weights
+    return namespace(weights).ones(weights.shape[0], dtype=weights.dtype) @ weights
 
 
 @portable
@@ -139,8 +138,7 @@ def up_to_second(
     With ``pool_second`` the outer products are summed over the classes, (1, d, d).
     """
     second_weights = sum_over_classes(weights) if pool_second else weights
-    first_moments = first_about(x, center, weights)
-    return zeroth(weights), first_moments, outer_about(x, center, second_weights)
+    return zeroth(weights), first_about(x, center, weights), outer_about(x, center, second_weights)
 
 
 def known_and_filled(x: Array) -> tuple[Array, Array]:

@@ -180,8 +180,7 @@ def _factor(codes: Array, network: Network, j: int, missing: Missing) -> Factor:
     scope = tuple(column for column in axes if column in missing)
     free = [axis for axis, column in enumerate(axes) if column in missing]
     table = network.tables[j].transpose(*(1 + axis for axis in known), 0, *(1 + axis for axis in free))
-    values = table[tuple(codes[:, axes[axis]] for axis in known)] if known else table[None]
-    return Factor(scope, values)
+    return Factor(scope, table[tuple(codes[:, axes[axis]] for axis in known)] if known else table[None])
 
 
 def _eliminate(factors: list[Factor], network: Network, keep: int) -> tuple[list[Factor], list[Factor]]:
@@ -317,8 +316,7 @@ def tree_beliefs(codes: Array, tree: TreeProbabilities) -> tuple[Sequence[Array]
             belief = posteriors[parent][:, np.searchsorted(passed.missing[parent], rows[parent_missing])]
             # The parent's posterior contains the message of this column, which is divided out.
             shape = *belief.shape[:2], probability.shape[2]
-            factor = np.broadcast_to(likelihood[:, parent_missing], shape)
-            message = factor @ np.swapaxes(probability, 1, 2)
+            message = np.broadcast_to(likelihood[:, parent_missing], shape) @ np.swapaxes(probability, 1, 2)
             from_parent[:, parent_missing] = (belief / message) @ probability
         joint = from_parent * likelihood
         posteriors[j] = joint / joint.sum(axis=2, keepdims=True)

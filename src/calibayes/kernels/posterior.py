@@ -197,11 +197,9 @@ def best_temperature(
     log_posterior, codes, weight = log_posterior[labeled], codes[labeled], weight[labeled]
 
     def loss(log_temperature: float) -> float:
-        scaled = log_posterior / np.exp(log_temperature)
-        return float(-weight @ log_normalize(scaled)[0][rows, codes])
+        return float(-weight @ log_normalize(log_posterior / np.exp(log_temperature))[0][rows, codes])
 
-    optimum = minimize_scalar(loss, bounds=bounds, method="bounded")
-    return float(np.exp(optimum.x))
+    return float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
 
 
 def held_out_scores(log_posterior: Array, codes: Array, weight: Array) -> tuple[float, float]:

@@ -238,7 +238,7 @@ class MemorySummary(summaries.TableSummary):
     def _exact(self, j: int, values: Array, positions: Array) -> summaries.ColumnSummary:
         """The summary of a column with a cell for each distinct value."""
         rows, size = np.bincount(positions, minlength=len(values)), len(values)
-        weights = rows.astype(np.float64)
+        weights: Array = rows.astype(np.float64)
         if not self._counts_rows:
             weights = np.bincount(positions, self._weights[self._known(j)], size)
         kept = positions if self.n <= KEPT_ROWS else None

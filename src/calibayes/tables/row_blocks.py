@@ -55,7 +55,10 @@ class ArraySource:
         if self.rows_per_block is not None:
             return self.rows_per_block
         n = len(self.labels)
-        row = BYTES_PER_CLASS * self.k + sum(map(_row_bytes, self.columns.values()))
+        row = BYTES_PER_CLASS * self.k + sum(
+            _sparse_row_bytes(columns) if is_sparse(columns) else columns.shape[1] * columns.dtype.itemsize
+            for columns in self.columns.values()
+        )
         # The sums of a block have at least one number per class and column; they must not outweigh its rows.
         sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
         least = max(FEWEST_ROWS, int(BYTES_PER_SUM * sums // row))
@@ -64,7 +67,8 @@ class ArraySource:
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         """The given rows as a block; ``first`` is the number of its first row in the table."""
-        columns = {name: _rows_of(array, rows) for name, array in self.columns.items()}
+        tables = self.columns.items()
+        columns = {name: _sparse_rows(x, rows) if is_sparse(x) else x[rows] for name, x in tables}
         return Block(columns, self.labels[rows], self.weight[rows], self.held_out[rows], first)
 
     def parts(self) -> Sequence[Callable[[], Block]]:
@@ -95,10 +99,9 @@ def _same(block: Block) -> Block:
     return block
 
 
-def _rows_of(x: AnyArray, rows: slice | Array) -> AnyArray:
-    """The given rows of a dense or sparse matrix; consecutive rows of a CSR matrix share its memory."""
-    is_consecutive = isinstance(rows, slice) and rows.step in (None, 1)
-    if not is_consecutive or not is_sparse(x) or x.format != "csr":
+def _sparse_rows(x: AnyArray, rows: slice | Array) -> AnyArray:
+    """The given rows of a sparse matrix; consecutive rows of a CSR matrix share its memory."""
+    if not isinstance(rows, slice) or rows.step not in (None, 1) or x.format != "csr":
         return x[rows]
     start, stop, _ = rows.indices(x.shape[0])
     cells = slice(x.indptr[start], x.indptr[max(start, stop)])
@@ -109,8 +112,6 @@ def _rows_of(x: AnyArray, rows: slice | Array) -> AnyArray:
     return selected
 
 
-def _row_bytes(x: AnyArray) -> float:
-    """Stored bytes per row, in a sparse matrix on average."""
-    if not is_sparse(x):
-        return x.shape[1] * x.dtype.itemsize
+def _sparse_row_bytes(x: AnyArray) -> float:
+    """Stored bytes per row of a sparse matrix, on average."""
     return float(x.nnz * (x.data.itemsize + x.indices.itemsize) / max(x.shape[0], 1))

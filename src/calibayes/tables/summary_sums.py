@@ -488,8 +488,7 @@ class Streamed(summaries.TableSummary):
         return summaries.Moments(center, np.array([0.0 if part is None else part.variance for part in sums]))
 
     def check_numbers(self, indices: Sequence[int]) -> None:
-        others = [j for j in indices if not holds_booleans(self.contents(j))]
-        refuse_other_kind(self.head, others, "fiub")
+        refuse_other_kind(self.head, [j for j in indices if not holds_booleans(self.contents(j))], "fiub")
         self.refuse_all_missing(indices)
 
     def encoded(self, encoder: Any) -> Any:

@@ -526,16 +526,14 @@ def _missing(table: Table) -> tuple[int, ...]:
     if content.dtype.kind == "f" and not np.isnan(table.value_range(content)[0]):
         return (0,) * d
     if is_sparse(content):
-        is_missing = np.isnan(content.data)
-        return tuple(np.bincount(content.indices[is_missing], minlength=d).tolist())
+        return tuple(np.bincount(content.indices[np.isnan(content.data)], minlength=d).tolist())
     if content.dtype.kind == "f":
         return tuple(moments.missing_counts(content).tolist())
     return tuple(_missing_in(table, j) for j in range(d)) if content.dtype.kind in "mM" else (0,) * d
 
 
 def _missing_in(table: Table, j: int) -> int:
-    can_miss = table.dtype_kind(j) in "fmMO"
-    return int(np.count_nonzero(table.missing_mask(j))) if can_miss else 0
+    return int(np.count_nonzero(table.missing_mask(j))) if table.dtype_kind(j) in "fmMO" else 0
 
 
 def _kinds(table: Table) -> tuple[str, ...]:
