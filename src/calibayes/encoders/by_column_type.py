@@ -136,10 +136,8 @@ class ByColumnType:
 
     def restricted_to(self, counts: Array) -> tuple[ByColumnType, NewCodes]:
         by_column = np.split(counts, np.cumsum(self._in_order(self._levels))[:-1])
-        pairs = [
-            part.restricted_to(np.concatenate([by_column[place] for place in places]))
-            for part, places in zip(self.parts, self.places, strict=True)
-        ]
+        sides = zip(self.parts, self.places, strict=True)
+        pairs = [part.restricted_to(np.concatenate([by_column[p] for p in places])) for part, places in sides]
         restricted = replace(self, parts=tuple(part for part, _ in pairs))
         return restricted, self._joined([codes for _, codes in pairs])
 

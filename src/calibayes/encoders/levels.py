@@ -144,9 +144,9 @@ class Levels:
     @cached_property
     def levels(self) -> tuple[Array, ...]:
         """The levels of each column in the order of their codes, without "other"."""
+        columns = zip(self.unpooled, self.pooled, self._least_sizes(), strict=True)
         return tuple(
-            values if len(pooled) else _with_unused_integers(values, int(at_least))
-            for values, pooled, at_least in zip(self.unpooled, self.pooled, self._least_sizes(), strict=True)
+            v if len(pooled) else _with_unused_integers(v, int(least)) for v, pooled, least in columns
         )
 
     def code_weights(self, summary: TableSummary) -> list[Array]:

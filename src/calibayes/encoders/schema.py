@@ -87,8 +87,7 @@ class Schema:
         """A plain-text table: name, kind, reason and number of missing values of each column."""
         return text_table([Column._fields, *(tuple(str(cell) for cell in column) for column in self.columns)])
 
-    def __repr__(self) -> str:
-        return self.text()
+    __repr__ = text
 
 
 def remarks_of(encoder: Encoder, count: int) -> Sequence[str]:

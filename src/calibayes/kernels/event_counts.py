@@ -35,10 +35,9 @@ def as_dense(x: Array, copies: int = 1) -> Array:
 
     Raises ValueError if that would be too many cells.
     """
-    if x.shape[0] * x.shape[1] * copies > MOST_CELLS:
-        raise ValueError(
-            f"{x.shape[0]} rows of {x.shape[1]} columns are too many for a dense array: pass fewer rows at a time"
-        )
+    n, d = x.shape
+    if n * d * copies > MOST_CELLS:
+        raise ValueError(f"{n} rows of {d} columns are too many for a dense array: pass fewer rows at a time")
     return x.toarray() if is_sparse(x) else x
 
 

@@ -129,20 +129,13 @@ def class_sums(
     ``left_out`` (n,) is the position of each row among the centers: its own kernel is left out of its sums.
     """
     incomplete = np.isnan(rows).any(axis=1)
-    if left_out is not None or not incomplete.any():
-        return _class_sums(rows, centers, square, steps, left_out)
-    # Complete rows, which take half of the products, by themselves.
-    order = np.argsort(incomplete, kind="stable")
-    parts = np.split(order, [len(order) - int(incomplete.sum())])
-    by_part = concatenate([_class_sums(rows[part], centers, square, steps) for part in parts])
-    back = np.argsort(order)
-    return ClassSums(steps, by_part.sums[:, back], by_part.nearest[back])
-
-
-def _class_sums(
-    rows: Array, centers: KernelRows, square: float, steps: Sequence[int], left_out: Array | None = None
-) -> ClassSums:
-    """`class_sums` of rows of which all are complete, or none is."""
+    if left_out is None and incomplete.any() and not incomplete.all():
+        # Complete rows, which take half of the products, by themselves.
+        order = np.argsort(incomplete, kind="stable")
+        parts = np.split(order, [len(order) - int(incomplete.sum())])
+        by_part = concatenate([class_sums(rows[part], centers, square, steps) for part in parts])
+        back = np.argsort(order)
+        return ClassSums(steps, by_part.sums[:, back], by_part.nearest[back])
     sums, nearest = np.empty((len(steps), len(rows), len(centers.ends) - 1)), np.empty(len(rows))
     row_factor, center_factor = _distance_factors(rows, centers)
     is_plain = left_out is None and center_factor is centers.factor

@@ -165,7 +165,9 @@ class Growth:
         if len(grown.bounds) < 2:
             return False
         sums = tree_nodes.leaf_sums(len(grown.bounds), grown.codes, labels, posterior, weight)
-        log_factor = self._rate() * self._steps(sums, grown.bounds)
+        # Larger after many trees, since a table that gains from so many has much to learn.
+        rate = self.settings.rate * min(FASTER ** (len(self.trees) // MANY_TREES), FASTEST)
+        log_factor = rate * self._steps(sums, grown.bounds)
         self._scores += log_factor[grown.codes]
         self.masses.append(sums.mass)
         self.trees.append(grown.tree)
@@ -174,10 +176,6 @@ class Growth:
             codes = leaf_codes(self.fold.held_out.columns, forest_of([grown.tree]))[:, 0]
             self._held_out_scores = self._held_out_scores + log_factor[codes]
         return True
-
-    def _rate(self) -> float:
-        """The rate of the next tree: larger after many trees, since a table that gains from so many has much to learn."""
-        return self.settings.rate * min(FASTER ** (len(self.trees) // MANY_TREES), FASTEST)
 
     def _steps(self, sums: tree_nodes.LeafSums, bounds: Array) -> Array:
         """The full step of each leaf and class, (leaves, k), within the bounds of the leaves."""

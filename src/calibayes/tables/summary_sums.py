@@ -144,11 +144,6 @@ class CellSums:
     """Some of the distinct numbers; none in the passes after the first, which has them all the same."""
 
     @property
-    def counts(self) -> cut_points.CellCounts:
-        """Rows, smallest and largest number, and total weight of each cell."""
-        return self.cells.counts
-
-    @property
     def weights(self) -> Array:
         """Weights by class, (cells, k + 1)."""
         return self.cells.weights
@@ -352,7 +347,7 @@ class ColumnSums:
         counts, weights = self.counts, self.counts.weights
         if isinstance(counts, DistinctSums):
             return summaries.values_summary(counts.values, counts.rows, weights.sum(axis=1), lambda: weights)
-        return summaries.cells_summary(counts.counts, counts.sampled, lambda: weights)
+        return summaries.cells_summary(counts.cells.counts, counts.sampled, lambda: weights)
 
 
 def first_plan(columns: Sequence[int], k: int, weight: Array) -> SurveyPlan:
@@ -371,7 +366,7 @@ def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan 
     for j, tree in plan.trees.items():
         counts = totals[str(j)].counts
         if isinstance(counts, CellSums):
-            further = refined(cut_points.root_tree() if tree is None else tree, counts.counts)
+            further = refined(cut_points.root_tree() if tree is None else tree, counts.cells.counts)
             if further is not None:
                 trees[j] = further
     return SurveyPlan(trees, plan.k, plan.unit, plan.number + 1, plan.seen) if trees else None

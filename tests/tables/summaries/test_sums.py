@@ -58,7 +58,7 @@ def test_sums_can_be_sent_to_another_process_and_are_small():
     sent = pickle.dumps(sums)
     assert len(sent) < 200_000
     again = pickle.loads(sent) + sums
-    np.testing.assert_array_equal(again.counts.counts.rows, 2 * sums.counts.counts.rows)
+    np.testing.assert_array_equal(again.counts.cells.counts.rows, 2 * sums.counts.cells.counts.rows)
     assert pickle.loads(pickle.dumps(plan)).seen.exceeds(0)
 
 
