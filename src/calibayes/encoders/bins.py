@@ -15,8 +15,7 @@ from calibayes.core.notices import counted
 from calibayes.core.protocols import Array, resolve
 from calibayes.core.verify import require, require_ascending, require_columns, require_finite, require_length
 from calibayes.encoders.encoder import Encoder, FixedLayout, is_same
-from calibayes.kernels import cut_points
-from calibayes.kernels.cut_points import bin_codes, bin_columns
+from calibayes.kernels.cut_points import bin_codes, bin_columns, cuts, kmeans_centers
 from calibayes.kernels.grids import TAILS, log_volumes
 from calibayes.tables.summary import MOST_DISTINCT, ColumnSummary, TableSummary
 from calibayes.tables.table import LARGEST, Table, numeric_matrix, refuse_other_kind
@@ -141,7 +140,7 @@ class KMeansBins(BoundedBins):
 
     def edges_of_many(self, column: ColumnSummary) -> Array:
         even = np.linspace(column.low[0], column.high[-1], self.most + 1)
-        centers = cut_points.kmeans_centers(column.values, column.weight, midpoints(even))
+        centers = kmeans_centers(column.values, column.weight, midpoints(even))
         return midpoints(np.unique(centers))
 
 
@@ -210,7 +209,7 @@ class MDLBins(Bins):
         if not len(labeled):
             return np.zeros(0)
         edges = (column.low[labeled[1:]] + column.high[labeled[:-1]]) / 2
-        return np.asarray(edges[cut_points.cuts(counts[labeled]) - 1])
+        return np.asarray(edges[cuts(counts[labeled]) - 1])
 
     def remarks(self) -> list[str]:
         endings = ["" if len(edges) > 2 else ": it does not separate the classes" for edges in self.edges]

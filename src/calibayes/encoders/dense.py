@@ -102,9 +102,11 @@ class MissingIndicator:
 
 Part = AsinhScaled | Indicators | MissingIndicator
 """An encoding of one type of columns."""
+PlacedPart = tuple[tuple[int, ...], Part]
+"""Positions of columns in the table, and their encoding."""
 
 
-def verified_sources(parts: Sequence[tuple[tuple[int, ...], Part]], indices: Sequence[int]) -> list[int]:
+def verified_sources(parts: Sequence[PlacedPart], indices: Sequence[int]) -> list[int]:
     """The position in the table of the source of each column of the parts. Raises ValueError if parts are no encodings."""
     sources: list[int] = []
     known = set(indices)
@@ -123,7 +125,7 @@ def verified_sources(parts: Sequence[tuple[tuple[int, ...], Part]], indices: Seq
     return sources
 
 
-def indicated_columns(parts: Sequence[tuple[tuple[int, ...], Part]]) -> list[int]:
+def indicated_columns(parts: Sequence[PlacedPart]) -> list[int]:
     """Positions of the columns with an indicator of missing values."""
     return [j for columns, part in parts if isinstance(part, MissingIndicator) for j in columns]
 
@@ -177,8 +179,7 @@ class Dense(FixedLayout):
 
     drop_first: bool = False
     indices: tuple[int, ...] = ()
-    parts: tuple[tuple[tuple[int, ...], Part], ...] = ()
-    """Positions of columns in the table, and their encoding."""
+    parts: tuple[PlacedPart, ...] = ()
     names: tuple[str, ...] = ()
     """Names of the encoded columns."""
     sources: tuple[int, ...] = ()
@@ -300,9 +301,7 @@ def _verify_precision(precision: Any, d: int) -> None:
         raise ValueError("precision is not positive definite") from error
 
 
-def _fitted_parts(
-    summary: TableSummary, indices: Sequence[int], drop_first: bool
-) -> Iterator[tuple[tuple[int, ...], Part]]:
+def _fitted_parts(summary: TableSummary, indices: Sequence[int], drop_first: bool) -> Iterator[PlacedPart]:
     """Encodings of all numeric columns, of each other column, and of the missing values."""
     table, weight, _ = summary.sample
     with_values = [j for j in indices if not table.missing_mask(j).all()]
@@ -349,7 +348,7 @@ def _medians_and_scales(values: Array, weight: Array) -> tuple[Array, Array]:
     return median, np.where(scale > 0, scale, 1.0)
 
 
-def _encoded_parts(table: Table, parts: Sequence[tuple[tuple[int, ...], Part]], indicated: Array) -> Array:
+def _encoded_parts(table: Table, parts: Sequence[PlacedPart], indicated: Array) -> Array:
     """The columns of all parts, before standardization; missing values are 0 in ``indicated`` columns, else NaN."""
     raw = np.concatenate([part.encode(table, columns) for columns, part in parts], axis=1)
     if indicated.any():

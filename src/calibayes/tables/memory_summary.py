@@ -11,7 +11,6 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels import cut_points, moments
-from calibayes.kernels.cut_points import distinct_sample
 from calibayes.kernels.dispatch import map_ranges
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.kernels.level_counts import codes_and_maxima, offsets, weighted_counts
@@ -268,7 +267,7 @@ class MemorySummary(summaries.TableSummary):
             by_entry = cut_points.cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)
             return by_entry[counts.entries]
 
-        sampled = distinct_sample(numbers, summaries.MOST_SAMPLED)
+        sampled = cut_points.distinct_sample(numbers, summaries.MOST_SAMPLED)
         return summaries.cells_summary(counts, sampled, count_classes)
 
     @cached_property
