@@ -13,7 +13,8 @@ import pytest
 from calibayes import CategoricalNB
 from calibayes.kernels import level_counts
 from calibayes.kernels import posterior as fused
-from calibayes.kernels.dispatch import native_kernels, numpy_only
+from calibayes.kernels.dispatch import native_kernels
+from tests.kernel_versions import numpy_only
 
 
 @pytest.mark.skipif(native_kernels.module is None, reason="the native kernels are not built or disabled")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from calibayes.kernels import level_counts
-from calibayes.kernels.dispatch import TWINS, native_kernels, numpy_only, use_instruction_set
+from calibayes.kernels.dispatch import TWINS, native_kernels
+from tests.kernel_versions import numpy_only, use_instruction_set
 from tests.kernels.native_cases import CASES, Case
 from tests.seeds import generator
 

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from calibayes.kernels.cut_points import root_tree
-from calibayes.kernels.dispatch import native_kernels, numpy_only
+from calibayes.kernels.dispatch import native_kernels
 from calibayes.kernels.forests import ONE_LEAF, forest_of
 from calibayes.kernels.gaussian_density import ClassTables
 from calibayes.kernels.level_counts import CellTotals, LabeledRows
 from calibayes.kernels.tree_nodes import HALF, Split, SplitOptions, byte_columns
+from tests.kernel_versions import numpy_only
 from tests.kernels.native_cases import CASES
 from tests.seeds import generator
 

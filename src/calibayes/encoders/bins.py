@@ -7,16 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from calibayes.core.notices import counted
 from calibayes.core.protocols import Array, resolve
 from calibayes.core.verify import require, require_ascending, require_columns, require_finite, require_length
-from calibayes.encoders.encoder import Encoder, FixedLayout
-from calibayes.kernels import cut_points
-from calibayes.kernels.cut_points import bin_codes, bin_columns
+from calibayes.encoders.encoder import Encoder, FixedLayout, is_same
+from calibayes.kernels.cut_points import bin_codes, bin_columns, cuts, kmeans_centers
 from calibayes.kernels.grids import TAILS, log_volumes
 from calibayes.tables.summary import MOST_DISTINCT, ColumnSummary, TableSummary
 from calibayes.tables.table import LARGEST, Table, numeric_matrix, refuse_other_kind
@@ -24,14 +23,6 @@ from calibayes.tables.table import LARGEST, Table, numeric_matrix, refuse_other_
 TINY = float(np.finfo(np.float64).tiny)
 FEWEST_BINS = 4
 """Number of bins that `PairBins` gives a column at least, however many columns there are."""
-
-
-class _ColumnBins(NamedTuple):
-    """Bins of one column: their edges, the value of each where it is one, and the number of distinct values."""
-
-    edges: Array
-    values: Array | None
-    distinct: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,20 +49,15 @@ class Bins(FixedLayout, ABC):
         """Edges between the bins of a column, ascending, without minimum and maximum."""
 
     def fit(self, summary: TableSummary, indices: Sequence[int]) -> Self:
-        columns_bins = [self._column_bins(summary.numbers(j)) for j in indices]
+        pairs = [(column, self.inner_edges(column)) for column in map(summary.numbers, indices)]
+        has_bin_each = [column.is_exact and len(column.low) == len(inner) + 1 for column, inner in pairs]
         return replace(
             self,
             indices=tuple(indices),
-            edges=tuple(bins.edges for bins in columns_bins),
-            bin_values=tuple(bins.values for bins in columns_bins),
-            distinct_counts=tuple(bins.distinct for bins in columns_bins),
+            edges=tuple(np.concatenate([column.low[:1], inner, column.high[-1:]]) for column, inner in pairs),
+            bin_values=tuple(c.low if has else None for (c, _), has in zip(pairs, has_bin_each, strict=True)),
+            distinct_counts=tuple(column.distinct_count for column, _ in pairs),
         )
-
-    def _column_bins(self, column: ColumnSummary) -> _ColumnBins:
-        inner = self.inner_edges(column)
-        edges = np.concatenate([column.low[:1], inner, column.high[-1:]])
-        has_bin_each = column.is_exact and len(column.low) == len(inner) + 1
-        return _ColumnBins(edges, column.low if has_bin_each else None, column.distinct_count)
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -87,9 +73,8 @@ class Bins(FixedLayout, ABC):
             if values is not None:
                 require_finite("bin_values", values, (len(edges) - 1,))
                 require_ascending("bin_values", values)
-                require(
-                    values[0] == edges[0] and values[-1] == edges[-1], "bin_values are not those of the edges"
-                )
+                are_ends = values[0] == edges[0] and values[-1] == edges[-1]
+                require(are_ends, "bin_values are not those of the edges")
 
     def encode(self, table: Table) -> Array:
         inner = [edges[1:-1] for edges in self.edges]
@@ -103,37 +88,27 @@ class Bins(FixedLayout, ABC):
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         shares = np.full(encoded.shape, 0.5) if rng is None else rng.random(encoded.shape)
+        columns = zip(self.edges, self.bin_values, encoded.T, shares.T, strict=True)
         return [
             edges[codes] + share * (edges[codes + 1] - edges[codes]) if values is None else values[codes]
-            for edges, values, codes, share in zip(
-                self.edges, self.bin_values, encoded.T, shares.T, strict=True
-            )
+            for edges, values, codes, share in columns
         ]
 
     def layout(self) -> Mapping[str, Any]:
         levels = tuple(len(edges) - 1 for edges in self.edges)
-        widths = [
-            np.diff(edges) if values is None else np.ones(len(values))
-            for edges, values in zip(self.edges, self.bin_values, strict=True)
-        ]
-        return {
-            "levels": levels,
-            "ordered": levels,
-            "log_volume": np.log(np.maximum(np.concatenate(widths), TINY)),
-        }
+        bins = zip(self.edges, self.bin_values, strict=True)
+        widths = [np.diff(edges) if values is None else np.ones(len(values)) for edges, values in bins]
+        log_volume = np.log(np.maximum(np.concatenate(widths), TINY))
+        return {"levels": levels, "ordered": levels, "log_volume": log_volume}
 
     def unite(self, other: Self) -> tuple[Self, None, None]:
-        if not all(
-            np.array_equal(ours, theirs) for ours, theirs in zip(self.edges, other.edges, strict=True)
-        ):
+        if not is_same(self.edges, other.edges):
             raise ValueError("models with different bins of numbers cannot be merged")
         return self, None, None
 
     def remarks(self) -> list[str]:
-        return [
-            f"{_distinct_text(distinct)}, {counted(len(edges) - 1, 'bin')}"
-            for distinct, edges in zip(self.distinct_counts, self.edges, strict=True)
-        ]
+        pairs = zip(self.distinct_counts, self.edges, strict=True)
+        return [f"{_distinct_text(distinct)}, {counted(len(edges) - 1, 'bin')}" for distinct, edges in pairs]
 
 
 @dataclass(frozen=True)
@@ -165,7 +140,7 @@ class KMeansBins(BoundedBins):
 
     def edges_of_many(self, column: ColumnSummary) -> Array:
         even = np.linspace(column.low[0], column.high[-1], self.most + 1)
-        centers = cut_points.kmeans_centers(column.values, column.weight, midpoints(even))
+        centers = kmeans_centers(column.values, column.weight, midpoints(even))
         return midpoints(np.unique(centers))
 
 
@@ -234,7 +209,7 @@ class MDLBins(Bins):
         if not len(labeled):
             return np.zeros(0)
         edges = (column.low[labeled[1:]] + column.high[labeled[:-1]]) / 2
-        return np.asarray(edges[cut_points.cuts(counts[labeled]) - 1])
+        return np.asarray(edges[cuts(counts[labeled]) - 1])
 
     def remarks(self) -> list[str]:
         endings = ["" if len(edges) > 2 else ": it does not separate the classes" for edges in self.edges]
@@ -356,23 +331,16 @@ class Grid(FixedLayout):
     def fit(self, summary: TableSummary, indices: Sequence[int]) -> Grid:
         columns = [summary.numbers(j) for j in indices]
         ends = np.array([grid_ends(column) for column in columns])
-        outliers = [_rows_beyond(column, *pair) for column, pair in zip(columns, ends, strict=True)]
-        return replace(
-            self,
-            indices=tuple(indices),
-            origin=ends[:, 0],
-            step=(ends[:, 1] - ends[:, 0]) / (self.points - 1),
-            outliers=tuple(outliers),
-        )
+        step = (ends[:, 1] - ends[:, 0]) / (self.points - 1)
+        outliers = tuple(_rows_beyond(column, *pair) for column, pair in zip(columns, ends, strict=True))
+        return Grid(self.points, tuple(indices), ends[:, 0], step, outliers)
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         require_columns("indices", self.indices)
         d = len(self.indices)
-        require(
-            self.points * d <= max(MOST_CELLS, MOST_POINTS * d),
-            f"{self.points} points in each of {d} columns are more than {MOST_CELLS} together",
-        )
+        problem = f"{self.points} points in each of {d} columns are more than {MOST_CELLS} together"
+        require(self.points * d <= max(MOST_CELLS, MOST_POINTS * d), problem)
         require_finite("origin", self.origin, (d,))
         require(bool((require_finite("step", self.step, (d,)) > 0).all()), "step must be positive")
         require_length("outliers", self.outliers, d)
@@ -387,12 +355,9 @@ class Grid(FixedLayout):
 
     def layout(self) -> Mapping[str, Any]:
         d = len(self.indices)
-        return {
-            "levels": (self.points + TAILS,) * d,
-            "ordered": (self.points,) * d,
-            "log_volume": np.concatenate([log_volumes(self.points, step) for step in self.step]),
-            "gridded": True,
-        }
+        levels, ordered = (self.points + TAILS,) * d, (self.points,) * d
+        log_volume = np.concatenate([log_volumes(self.points, step) for step in self.step])
+        return {"levels": levels, "ordered": ordered, "log_volume": log_volume, "gridded": True}
 
     def unite(self, other: Grid) -> tuple[Grid, None, None]:
         if not (np.array_equal(self.origin, other.origin) and np.array_equal(self.step, other.step)):
@@ -400,10 +365,8 @@ class Grid(FixedLayout):
         return self, None, None
 
     def remarks(self) -> list[str]:
-        return [
-            f"{self.points} points" + (f", {counted(outliers, 'row')} beyond them" if outliers else "")
-            for outliers in self.outliers
-        ]
+        notes = (f", {counted(rows, 'row')} beyond them" if rows else "" for rows in self.outliers)
+        return [f"{self.points} points{note}" for note in notes]
 
 
 def grid_ends(column: ColumnSummary) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from calibayes.core import verify
 from calibayes.core.protocols import Array
 from calibayes.encoders.bins import KMeansBins
-from calibayes.encoders.encoder import Encoder, HasRemarks, NewCodes, verify_nested
+from calibayes.encoders.encoder import Encoder, NewCodes, verify_nested
 from calibayes.encoders.levels import Levels
+from calibayes.encoders.schema import remarks_of
 from calibayes.tables.summary import TableSummary, reaches
 from calibayes.tables.table import Table
 
@@ -62,25 +64,20 @@ class ByColumnType:
         binned = set(self.binned(summary))
         places = [tuple(p for p, j in enumerate(indices) if (j not in binned) == side) for side in (0, 1)]
         sides = tuple(side for side in (0, 1) if places[side])
-        parts = tuple(
-            (self.numbers, self.others)[side].fit(summary, [indices[p] for p in places[side]])
-            for side in sides
-        )
+        encoders = self.numbers, self.others
+        parts = tuple(encoders[side].fit(summary, [indices[p] for p in places[side]]) for side in sides)
         part_places = tuple(places[side] for side in sides)
         return replace(self, indices=tuple(indices), parts=parts, places=part_places, sides=sides)
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         verify.require_columns("indices", self.indices)
-        verify.require(
-            self.sides in ((), (0,), (1,), (0, 1)), f"sides must be among 0 and 1, got {self.sides}"
-        )
+        are_sides = self.sides in ((), (0,), (1,), (0, 1))
+        verify.require(are_sides, f"sides must be among 0 and 1, got {self.sides}")
         for name in ("parts", "places"):
             verify.require_length(name, getattr(self, name), len(self.sides))
-        together = sorted(place for places in self.places for place in places)
-        verify.require(
-            together == list(range(len(self.indices))), "places must contain each column of the encoder once"
-        )
+        is_complete = sorted(chain.from_iterable(self.places)) == list(range(len(self.indices)))
+        verify.require(is_complete, "places must contain each column of the encoder once")
         for part, places in zip(self.parts, self.places, strict=True):
             verify.require(len(places) > 0, "a part of the encoder has no columns")
             verify_nested(part, tuple(self.indices[place] for place in places), is_codes=True)
@@ -92,11 +89,9 @@ class ByColumnType:
 
     def _in_order(self, by_part: Iterable[Iterable[Any]]) -> list[Any]:
         """Items of each part, one for each of its columns, in the order of all columns."""
-        items = {
-            place: item
-            for places, part_items in zip(self.places, by_part, strict=True)
-            for place, item in zip(places, part_items, strict=True)
-        }
+        items: dict[int, Any] = {}
+        for places, part_items in zip(self.places, by_part, strict=True):
+            items |= zip(places, part_items, strict=True)
         return [items[place] for place in range(len(self.indices))]
 
     def encode(self, table: Table) -> Array:
@@ -117,11 +112,8 @@ class ByColumnType:
             volume = layout.get("log_volume", np.zeros(sum(levels)))
             volumes.append(np.split(volume, np.cumsum(levels)[:-1]))
         ordered = [layout.get("ordered", (0,) * len(layout["levels"])) for layout in layouts]
-        return {
-            "levels": tuple(self._in_order(self._levels)),
-            "ordered": tuple(self._in_order(ordered)),
-            "log_volume": np.concatenate(self._in_order(volumes)),
-        }
+        sizes = {"levels": tuple(self._in_order(self._levels)), "ordered": tuple(self._in_order(ordered))}
+        return {**sizes, "log_volume": np.concatenate(self._in_order(volumes))}
 
     def _joined(self, by_part: Sequence[NewCodes]) -> NewCodes:
         """The new codes of all columns, from those of each part."""
@@ -143,12 +135,9 @@ class ByColumnType:
         return united, our_codes, other._joined([codes for _, _, codes in triples])
 
     def restricted_to(self, counts: Array) -> tuple[ByColumnType, NewCodes]:
-        levels = self._in_order(self._levels)
-        by_column = np.split(counts, np.cumsum(levels)[:-1])
-        pairs = [
-            part.restricted_to(np.concatenate([by_column[place] for place in places]))
-            for part, places in zip(self.parts, self.places, strict=True)
-        ]
+        by_column = np.split(counts, np.cumsum(self._in_order(self._levels))[:-1])
+        sides = zip(self.parts, self.places, strict=True)
+        pairs = [part.restricted_to(np.concatenate([by_column[p] for p in places])) for part, places in sides]
         restricted = replace(self, parts=tuple(part for part, _ in pairs))
         return restricted, self._joined([codes for _, codes in pairs])
 
@@ -157,12 +146,8 @@ class ByColumnType:
         return next((part.data_dependence for part in self.parts if part.data_dependence), "")
 
     def remarks(self) -> list[str]:
-        return self._in_order(
-            [
-                part.remarks() if isinstance(part, HasRemarks) else [""] * len(places)
-                for part, places in zip(self.parts, self.places, strict=True)
-            ]
-        )
+        pairs = zip(self.parts, self.places, strict=True)
+        return self._in_order(remarks_of(part, len(places)) for part, places in pairs)
 
 
 # -- Missing values as a level of their own, for columns in which it matters whether a value is missing ------
@@ -209,16 +194,13 @@ class MissingAsLevel:
         all_missing = [summary.missing_rows(j) == summary.n for j in indices]
         inner_places = tuple(place for place, is_empty in enumerate(all_missing) if not is_empty)
         inner_indices = [indices[place] for place in inner_places]
-        return replace(
-            self,
-            inner=self.inner.fit(summary, inner_indices) if inner_indices else self.inner,
-            indices=tuple(indices),
-            inner_places=inner_places,
-            has_missing=tuple(
-                is_empty or (reaches(summary.missing_weight(j), least) and not summary.is_derived(j))
-                for j, is_empty in zip(indices, all_missing, strict=True)
-            ),
+        inner = self.inner.fit(summary, inner_indices) if inner_indices else self.inner
+        has_missing = tuple(
+            is_empty or (reaches(summary.missing_weight(j), least) and not summary.is_derived(j))
+            for j, is_empty in zip(indices, all_missing, strict=True)
         )
+        fitted = replace(self, inner=inner, indices=tuple(indices))
+        return replace(fitted, inner_places=inner_places, has_missing=has_missing)
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -227,10 +209,8 @@ class MissingAsLevel:
         verify.require_positions("inner_places", self.inner_places, len(self.indices))
         verify.require_ascending("inner_places", np.array(self.inner_places))
         all_missing = set(range(len(self.indices))) - set(self.inner_places)
-        verify.require(
-            all(self.has_missing[place] for place in all_missing),
-            "a column without levels must have a code for missing values",
-        )
+        have_codes = all(self.has_missing[place] for place in all_missing)
+        verify.require(have_codes, "a column without levels must have a code for missing values")
         if self.inner_places:
             verify_nested(self.inner, tuple(self.indices[p] for p in self.inner_places), is_codes=True)
 
@@ -264,27 +244,19 @@ class MissingAsLevel:
             decoded = self.inner.decode(inner_codes[:, list(self.inner_places)], rng)
             for place, column in zip(self.inner_places, decoded, strict=True):
                 columns[place] = column
-        return [
-            _with_missing(column, codes == size)
-            for column, codes, size in zip(columns, encoded.T, sizes, strict=True)
-        ]
+        triples = zip(columns, encoded.T, sizes, strict=True)
+        return [_with_missing(column, codes == size) for column, codes, size in triples]
 
     def layout(self) -> Mapping[str, Any]:
         inner = self.inner.layout() if self.inner_places else {"levels": ()}
         sizes, ordered = self._inner_sizes, np.zeros(len(self.indices), dtype=np.intp)
         ordered[list(self.inner_places)] = inner.get("ordered", 0)
-        volume = inner.get("log_volume", np.zeros(int(sizes.sum())))
-        by_column = np.split(volume, np.cumsum(sizes)[:-1])
-        volumes = [
-            np.append(part, np.zeros(int(has_missing)))
-            for part, has_missing in zip(by_column, self.has_missing, strict=True)
-        ]
-        return {
-            "levels": tuple(int(size) for size in sizes + np.array(self.has_missing)),
-            "ordered": tuple(int(size) for size in ordered),
-            "log_volume": np.concatenate(volumes),
-            "gappy": self.has_missing,
-        }
+        inner_volume = inner.get("log_volume", np.zeros(int(sizes.sum())))
+        pairs = zip(np.split(inner_volume, np.cumsum(sizes)[:-1]), self.has_missing, strict=True)
+        volume = np.concatenate([np.append(part, np.zeros(int(has_missing))) for part, has_missing in pairs])
+        levels = tuple(int(size) for size in sizes + np.array(self.has_missing))
+        in_order = tuple(int(size) for size in ordered)
+        return {"levels": levels, "ordered": in_order, "log_volume": volume, "gappy": self.has_missing}
 
     def _with_missing_code(self, inner_codes: NewCodes, changed: MissingAsLevel) -> NewCodes:
         """New codes of all columns in a changed encoder: the code for missing values stays the last one."""
@@ -303,13 +275,11 @@ class MissingAsLevel:
         return extended, self._with_missing_code(codes, extended)
 
     def restricted_to(self, counts: Array) -> tuple[MissingAsLevel, NewCodes]:
+        if not self.inner_places:
+            return self, None
         by_column = np.split(counts, np.cumsum(self.layout()["levels"])[:-1])
         inner_counts = [by_column[place][: self._inner_sizes[place]] for place in self.inner_places]
-        inner, codes = (
-            self.inner.restricted_to(np.concatenate(inner_counts))
-            if self.inner_places
-            else (self.inner, None)
-        )
+        inner, codes = self.inner.restricted_to(np.concatenate(inner_counts))
         restricted = replace(self, inner=inner)
         return restricted, self._with_missing_code(codes, restricted)
 
@@ -327,7 +297,7 @@ class MissingAsLevel:
     def remarks(self) -> list[str]:
         if not self.inner_places:
             return ["all missing"] * len(self.indices)
-        inner = self.inner.remarks() if isinstance(self.inner, HasRemarks) else [""] * len(self.inner_places)
+        inner = remarks_of(self.inner, len(self.inner_places))
         by_place = dict(zip(self.inner_places, inner, strict=True))
         return [by_place.get(place, "all missing") for place in range(len(self.indices))]
 

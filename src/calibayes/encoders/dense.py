@@ -72,8 +72,7 @@ class Indicators:
         verify.require(self.levels.layout()["levels"][0] > 0, "a column has no levels")
 
     def encode(self, table: Table, columns: Sequence[int]) -> Array:
-        codes = self.levels.encode(table)
-        encoded = np.asarray(codes == np.array(self._shown_codes), dtype=np.float64)
+        encoded = np.asarray(self.levels.encode(table) == np.array(self._shown_codes), dtype=np.float64)
         encoded[table.missing_mask(columns[0])] = np.nan
         return encoded
 
@@ -103,31 +102,30 @@ class MissingIndicator:
 
 Part = AsinhScaled | Indicators | MissingIndicator
 """An encoding of one type of columns."""
+PlacedPart = tuple[tuple[int, ...], Part]
+"""Positions of columns in the table, and their encoding."""
 
 
-def verified_sources(parts: Sequence[tuple[tuple[int, ...], Part]], indices: Sequence[int]) -> list[int]:
+def verified_sources(parts: Sequence[PlacedPart], indices: Sequence[int]) -> list[int]:
     """The position in the table of the source of each column of the parts. Raises ValueError if parts are no encodings."""
     sources: list[int] = []
     known = set(indices)
     for columns, part in parts:
-        verify.require(
-            len(columns) > 0 and known.issuperset(columns),
-            "a part has no columns, or others than the encoder",
-        )
+        are_own = len(columns) > 0 and known.issuperset(columns)
+        verify.require(are_own, "a part has no columns, or others than the encoder")
         verify.require_columns("the columns of a part", columns)
         if isinstance(part, AsinhScaled):
             verify.require_length("median", part.median, len(columns))
         elif isinstance(part, Indicators):
             verify.require(part.levels.indices == columns, "indicators are fitted to another column")
         else:
-            verify.require(
-                isinstance(part, MissingIndicator), f"{type(part).__name__} is no encoding of columns"
-            )
+            is_known = isinstance(part, MissingIndicator)
+            verify.require(is_known, f"{type(part).__name__} is no encoding of columns")
         sources += [columns[place] for place, _ in part.named_columns([""] * len(columns))]
     return sources
 
 
-def indicated_columns(parts: Sequence[tuple[tuple[int, ...], Part]]) -> list[int]:
+def indicated_columns(parts: Sequence[PlacedPart]) -> list[int]:
     """Positions of the columns with an indicator of missing values."""
     return [j for columns, part in parts if isinstance(part, MissingIndicator) for j in columns]
 
@@ -181,8 +179,7 @@ class Dense(FixedLayout):
 
     drop_first: bool = False
     indices: tuple[int, ...] = ()
-    parts: tuple[tuple[tuple[int, ...], Part], ...] = ()
-    """Positions of columns in the table, and their encoding."""
+    parts: tuple[PlacedPart, ...] = ()
     names: tuple[str, ...] = ()
     """Names of the encoded columns."""
     sources: tuple[int, ...] = ()
@@ -220,17 +217,10 @@ class Dense(FixedLayout):
         varying[0] |= not varying.any()  # a family needs at least one column
         remaining = [pair for pair, varies in zip(sources_and_names, varying, strict=True) if varies]
         places = {j: place for place, j in enumerate(indices)}
-        encoder = Dense(
-            self.drop_first,
-            tuple(indices),
-            parts,
-            tuple(name for _, name in remaining),
-            tuple(places[j] for j, _ in remaining),
-            varying,
-            indicated,
-            mean[varying],
-            np.where(deviation > 0, deviation, 1.0)[varying],
-        )
+        names, sources = tuple(name for _, name in remaining), tuple(places[j] for j, _ in remaining)
+        scaling = mean[varying], np.where(deviation > 0, deviation, 1.0)[varying]
+        of_parts = parts, names, sources, varying, indicated
+        encoder = Dense(self.drop_first, tuple(indices), *of_parts, *scaling)
         standardized = encoder._standardized(table)
         if not np.isnan(np.min(standardized)) or standardized.shape[1] > MOST_REGRESSED:
             return encoder
@@ -247,10 +237,8 @@ class Dense(FixedLayout):
         sources = np.array(verified_sources(self.parts, self.indices))
         verify.require_array("varying", self.varying, sources.shape, "b")
         verify.require_array("indicated", self.indicated, sources.shape, "b")
-        verify.require(
-            bool(np.array_equal(self.indicated, np.isin(sources, indicated_columns(self.parts)))),
-            "indicated are not the columns with an indicator of missing values",
-        )
+        are_indicated = bool(np.array_equal(self.indicated, np.isin(sources, indicated_columns(self.parts))))
+        verify.require(are_indicated, "indicated are not the columns with an indicator of missing values")
         d = int(self.varying.sum())
         verify.require(d > 0, "varying must contain at least one column")
         verify.require_length("names", self.names, d)
@@ -258,10 +246,8 @@ class Dense(FixedLayout):
         expected = tuple(place_of[j] for j in sources[self.varying].tolist())
         verify.require(self.sources == expected, "sources are not the columns of the parts")
         verify.require_finite("mean", self.mean, (d,))
-        verify.require(
-            bool((verify.require_finite("deviation", self.deviation, (d,)) > 0).all()),
-            "deviation must be positive",
-        )
+        deviation = verify.require_finite("deviation", self.deviation, (d,))
+        verify.require(bool((deviation > 0).all()), "deviation must be positive")
         if self.precision is not None:
             _verify_precision(self.precision, d)
 
@@ -307,18 +293,15 @@ class Dense(FixedLayout):
 def _verify_precision(precision: Any, d: int) -> None:
     """Raise ValueError unless a matrix (d, d) is symmetric and positive definite."""
     verify.require_finite("precision", precision, (d, d))
-    verify.require(
-        bool(np.allclose(precision, precision.T, rtol=1e-6, atol=1e-6)), "precision is not symmetric"
-    )
+    is_symmetric = bool(np.allclose(precision, precision.T, rtol=1e-6, atol=1e-6))
+    verify.require(is_symmetric, "precision is not symmetric")
     try:
         np.linalg.cholesky(precision)
     except np.linalg.LinAlgError as error:
         raise ValueError("precision is not positive definite") from error
 
 
-def _fitted_parts(
-    summary: TableSummary, indices: Sequence[int], drop_first: bool
-) -> Iterator[tuple[tuple[int, ...], Part]]:
+def _fitted_parts(summary: TableSummary, indices: Sequence[int], drop_first: bool) -> Iterator[PlacedPart]:
     """Encodings of all numeric columns, of each other column, and of the missing values."""
     table, weight, _ = summary.sample
     with_values = [j for j in indices if not table.missing_mask(j).all()]
@@ -328,9 +311,8 @@ def _fitted_parts(
         if not table.is_numeric(j):
             levels = Levels(most=MOST_LEVELS, rare=LEAST_SHARE * summary.total_weight)
             yield (j,), Indicators(levels.fit(summary, [j]), drop_first)
-    sources = [
-        j for j in indices if not table.is_derived(j)
-    ]  # a missing date counts once, not again for its month
+    # A missing date counts once, not again for its month.
+    sources = [j for j in indices if not table.is_derived(j)]
     if indicated := tuple(j for j in sources if j not in with_values or _is_indicated(summary, j)):
         yield indicated, MissingIndicator()
 
@@ -344,10 +326,8 @@ def _is_indicated(summary: TableSummary, j: int) -> bool:
 def _asinh_scaling(matrix: Array, weight: Array) -> AsinhScaled:
     """The scaling of numeric columns (n, d), computed for a few columns at a time."""
     step = max(CELLS // max(len(matrix), 1), 1)
-    pairs = [
-        _medians_and_scales(matrix[:, start : start + step].astype(np.float64), weight)
-        for start in range(0, matrix.shape[1], step)
-    ]
+    parts = (matrix[:, start : start + step] for start in range(0, matrix.shape[1], step))
+    pairs = [_medians_and_scales(part.astype(np.float64), weight) for part in parts]
     median, scale = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     return AsinhScaled(median, scale)
 
@@ -368,7 +348,7 @@ def _medians_and_scales(values: Array, weight: Array) -> tuple[Array, Array]:
     return median, np.where(scale > 0, scale, 1.0)
 
 
-def _encoded_parts(table: Table, parts: Sequence[tuple[tuple[int, ...], Part]], indicated: Array) -> Array:
+def _encoded_parts(table: Table, parts: Sequence[PlacedPart], indicated: Array) -> Array:
     """The columns of all parts, before standardization; missing values are 0 in ``indicated`` columns, else NaN."""
     raw = np.concatenate([part.encode(table, columns) for columns, part in parts], axis=1)
     if indicated.any():
@@ -450,16 +430,11 @@ class PrincipalComponents(FixedLayout):
         order = order[variances[order] > 1e-10 * max(variances[-1], 1e-300)]
         order = order if len(order) else np.array([len(variances) - 1])
         positive = np.where(variances[order] > 0, variances[order], 1.0)
+        directions = vectors[:, order] / np.sqrt(positive) if self.whiten else vectors[:, order]
         total, d = float(np.sum(centered**2)), centered.shape[1]
-        return replace(
-            self,
-            inner=inner,
-            indices=tuple(indices),
-            mean=mean,
-            directions=vectors[:, order] / np.sqrt(positive) if self.whiten else vectors[:, order],
-            variances=positive,
-            noise=max((total - float(variances[order].sum())) / d, LEAST_NOISE * total / d, LEAST_NOISE),
-        )
+        noise = max((total - float(variances[order].sum())) / d, LEAST_NOISE * total / d, LEAST_NOISE)
+        found = mean, directions, positive, noise
+        return PrincipalComponents(self.most, inner, self.whiten, tuple(indices), *found)
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -468,9 +443,8 @@ class PrincipalComponents(FixedLayout):
         d, count = len(inner.get("columns", self.indices)), np.size(self.variances)
         verify.require_finite("variances", self.variances, (count,))
         verify.require(bool((self.variances > 0).all()), "variances must be positive")
-        verify.require(
-            count <= self.most and (count > 0) == (d > 0), f"there are {count} components of {d} columns"
-        )
+        is_possible = count <= self.most and (count > 0) == (d > 0)
+        verify.require(is_possible, f"there are {count} components of {d} columns")
         verify.require_finite("mean", self.mean, (d,))
         verify.require_finite("directions", self.directions, (d, count))
         verify.require_number("noise", self.noise, np.finfo(np.float64).tiny)
@@ -502,11 +476,8 @@ class PrincipalComponents(FixedLayout):
     def layout(self) -> Mapping[str, Any]:
         d = self.directions.shape[1]
         names = tuple(f"component {number + 1}" for number in range(d))
-        return {
-            "columns": names,
-            "center": np.zeros(d),
-            "variance": np.ones(d) if self.whiten else self.variances,
-        }
+        variance = np.ones(d) if self.whiten else self.variances
+        return {"columns": names, "center": np.zeros(d), "variance": variance}
 
     def unite(self, other: PrincipalComponents) -> tuple[PrincipalComponents, None, None]:
         raise ValueError(

@@ -8,6 +8,7 @@ the same columns and decodes sampled rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -97,16 +98,25 @@ def verify_nested(inner: Encoder, indices: Sequence[int], *, is_codes: bool) -> 
 
     Raises ValueError unless it is fitted to the columns at ``indices``, and encodes them as codes or as numbers.
     """
-    fitted_to = getattr(inner, "indices", None)
-    name = type(inner).__name__
-    require(fitted_to == tuple(indices), f"{name} inside of another encoder is fitted to other columns")
-    layout = inner.layout() if indices else {}
+    fitted_to, name = getattr(inner, "indices", None), f"{type(inner).__name__} inside of another encoder"
+    require(fitted_to == tuple(indices), f"{name} is fitted to other columns")
+    layout, kind = inner.layout() if indices else {}, "codes" if is_codes else "numbers"
     encodes_codes = "levels" in layout and not layout.get("gridded", False)
-    require(
-        not indices or encodes_codes == is_codes,
-        f"{name} inside of another encoder must encode columns as {'codes' if is_codes else 'numbers'}",
-    )
+    require(not indices or encodes_codes == is_codes, f"{name} must encode columns as {kind}")
     return layout
+
+
+def is_same(left: Any, right: Any) -> bool:
+    """Whether nested fields and arrays are equal."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, np.ndarray):
+        return bool(np.array_equal(left, right))
+    if isinstance(left, tuple):
+        return len(left) == len(right) and all(map(is_same, left, right))
+    if is_dataclass(left):
+        return all(is_same(getattr(left, part.name), getattr(right, part.name)) for part in fields(left))
+    return bool(left == right)
 
 
 class FixedLayout:
@@ -132,6 +142,9 @@ class DataIndependent(FixedLayout):
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         require_columns("indices", self.indices)
+
+    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
+        return list(encoded.T)
 
     def unite(self, other: Self) -> tuple[Self, None, None]:
         return self, None, None

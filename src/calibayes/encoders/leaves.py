@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,13 +13,14 @@ from calibayes.core import verify
 from calibayes.core.protocols import Array
 from calibayes.encoders.bins import QuantileBins
 from calibayes.encoders.by_column_type import ByColumnType
-from calibayes.encoders.encoder import FixedLayout, verify_nested
+from calibayes.encoders.encoder import FixedLayout, is_same, verify_nested
 from calibayes.encoders.levels import Levels
 from calibayes.kernels import tree_growth
-from calibayes.kernels.dispatch import map_row_ranges
+from calibayes.kernels.dispatch import map_ranges
 from calibayes.kernels.forests import ONE_LEAF, Forest, forest_of, leaf_codes, path_terms
-from calibayes.kernels.level_counts import places_in_class
+from calibayes.kernels.level_counts import offsets, places_in_class
 from calibayes.kernels.posterior import log_normalize
+from calibayes.kernels.tree_growth import GrownForest, GrowthRows, GrowthSettings, Report, silent
 from calibayes.kernels.tree_nodes import MOST_CODES, WORD, ByteColumns, byte_columns, first_cells
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
@@ -62,7 +63,7 @@ class OrderedBytes:
         if not places:
             return replace(self, indices=tuple(indices), places=(), orders=())
         inner = self.inner.fit(summary, [indices[place] for place in places])
-        orders: list[Array] = [_as_they_are(levels) for levels in inner.layout()["levels"]]
+        orders: list[Array] = [np.arange(1, size + 1, dtype=np.uint8) for size in inner.layout()["levels"]]
         for _, part, of_part in inner.by_side(("bins", "levels")):
             if isinstance(part, Levels):
                 for place, weights in zip(of_part, part.code_weights(summary), strict=True):
@@ -102,7 +103,7 @@ class OrderedBytes:
         if isinstance(table.content, tuple) or table.content.dtype.kind not in "fiub":
             fill(everything)
         else:  # a part of the rows at a time, so that codes of other types take little memory
-            map_row_ranges(fill, table.n, CELL_BYTES * len(self.indices))
+            map_ranges(fill, table.n, CELL_BYTES * len(self.indices))
         return ByteColumns(words, first_cells(self.sizes))
 
     def _bytes(self, table: Table) -> Array:
@@ -116,24 +117,7 @@ class OrderedBytes:
 
     def same_codes(self, other: OrderedBytes) -> bool:
         """Whether another encoder gives the same bytes."""
-        return _is_same(self, other)
-
-
-def _is_same(left: Any, right: Any) -> bool:
-    """Whether nested fields and arrays are equal."""
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, np.ndarray):
-        return bool(np.array_equal(left, right))
-    if isinstance(left, tuple):
-        return len(left) == len(right) and all(map(_is_same, left, right))
-    if is_dataclass(left):
-        return all(_is_same(getattr(left, part.name), getattr(right, part.name)) for part in fields(left))
-    return bool(left == right)
-
-
-def _as_they_are(levels: int) -> Array:
-    return np.arange(1, levels + 1, dtype=np.uint8)
+        return is_same(self, other)
 
 
 def _by_frequency(counts: Array) -> Array:
@@ -150,10 +134,6 @@ HELD_OUT = 10
 """Of each class one row in so many is held out, to find out how many trees to grow."""
 FEW_ROWS, FOLDS = 500, 5
 """Of fewer rows a tenth is too few to tell: so many folds are held out in turn, and then trees are grown on all rows."""
-
-
-def _silent(trees: int, loss: float) -> bool:
-    return False
 
 
 @dataclass(frozen=True)
@@ -184,7 +164,7 @@ class Leaves(FixedLayout):
     1.0
     """
 
-    settings: tree_growth.GrowthSettings = field(default_factory=tree_growth.GrowthSettings)
+    settings: GrowthSettings = field(default_factory=GrowthSettings)
     monotone: tuple[tuple[int, int], ...] = ()
     indices: tuple[int, ...] = ()
     bytes: OrderedBytes = field(default_factory=OrderedBytes)
@@ -199,11 +179,7 @@ class Leaves(FixedLayout):
     data_dependence = "trees are grown on the training rows"
 
     def fit(
-        self,
-        summary: TableSummary,
-        indices: Sequence[int],
-        report: tree_growth.Report = _silent,
-        unit: float = 1.0,
+        self, summary: TableSummary, indices: Sequence[int], report: Report = silent, unit: float = 1.0
     ) -> Leaves:
         """This encoder fitted to the columns at ``indices``; weights are divided by ``unit``, the weight of one row."""
         codes, weight = summary.codes, summary.weight / unit
@@ -217,24 +193,16 @@ class Leaves(FixedLayout):
         log_start = np.log(np.maximum(mass / mass.sum(), np.finfo(np.float64).tiny))
         order = tree_growth.by_first_row(codes[labeled], len(log_start))
         begin = np.broadcast_to(log_start[order], (len(codes), len(log_start)))
-        sample = tree_growth.GrowthRows(columns, np.argsort(order)[codes], weight, begin).only(labeled)
+        sample = GrowthRows(columns, np.argsort(order)[codes], weight, begin).only(labeled)
         sign = 1 if order[0] == 0 else -1  # the direction is that of the second of two classes in this order
-        grown, losses = _grown(sample, self.settings, sign * self._direction(indices), report)
-        return replace(
-            self,
-            indices=tuple(indices),
-            bytes=encoder,
-            forest=grown.forest if grown.forest.count else forest_of([ONE_LEAF]),
-            log_factor=grown.log_factor[np.argsort(order)]
-            if grown.forest.count
-            else np.zeros((len(log_start), 1)),
-            log_start=log_start,
-            losses=losses,
-        )
-
-    def _direction(self, indices: Sequence[int]) -> Array:
         signs = dict(self.monotone)
-        return np.array([signs.get(j, 0) for j in indices], dtype=np.int8)
+        direction = sign * np.array([signs.get(j, 0) for j in indices], dtype=np.int8)
+        grown, losses = _grown(sample, self.settings, direction, report)
+        forest, log_factor = forest_of([ONE_LEAF]), np.zeros((len(log_start), 1))
+        if grown.forest.count:
+            forest, log_factor = grown.forest, grown.log_factor[np.argsort(order)]
+        trees = forest, log_factor, log_start, losses
+        return Leaves(self.settings, self.monotone, tuple(indices), encoder, *trees)
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -247,9 +215,8 @@ class Leaves(FixedLayout):
         verify.require_finite("log_factor", self.log_factor, (k, sum(self.forest.leaves)))
         verify.require(len(verify.require_array("losses", self.losses, (None,))) >= 1, "losses are empty")
         for position, sign in self.monotone:
-            verify.require(
-                position >= 0 and sign in (-1, 1), "monotone must be pairs of a column and 1 or -1"
-            )
+            is_pair = position >= 0 and sign in (-1, 1)
+            verify.require(is_pair, "monotone must be pairs of a column and 1 or -1")
 
     def encode(self, table: Table) -> Array:
         return leaf_codes(self.bytes.encode(table), self.forest)
@@ -262,11 +229,7 @@ class Leaves(FixedLayout):
         return {"columns": names, "levels": self.forest.leaves}
 
     def unite(self, other: Leaves) -> tuple[Leaves, None, None]:
-        is_same = all(
-            np.array_equal(getattr(self.forest, name), getattr(other.forest, name))
-            for name in ("column", "most", "missing_left", "children", "first")
-        )
-        if not is_same or not self.bytes.same_codes(other.bytes):
+        if not is_same(self.forest, other.forest) or not self.bytes.same_codes(other.bytes):
             raise ValueError("models with different trees cannot be merged")
         return self, None, None
 
@@ -284,42 +247,31 @@ class Leaves(FixedLayout):
         ``mass`` (leaves,) are the weights of the training rows in each leaf: p(leaf | class) is their share times the
         factor of the leaf, normalized; what normalizes it belongs to the class.
         """
-        return self.normalized(
-            self.log_factor + np.log(np.maximum(mass, np.finfo(np.float64).tiny)), self.log_start
-        )
+        log_mass = np.log(np.maximum(mass, np.finfo(np.float64).tiny))
+        return self.normalized(self.log_factor + log_mass, self.log_start)
 
     def normalized(self, log_leaf: Array, log_class: Array) -> tuple[Array, Array]:
         """Log p(leaf | class) (k, leaves) and log p(class) (k,) in proportion to numbers that do not sum to 1."""
-        first = np.concatenate([[0], np.cumsum(self.forest.leaves)]).astype(np.intp)
-        trees = [log_normalize(log_leaf[:, a:b]) for a, b in pairwise(first)]
+        trees = [log_normalize(log_leaf[:, a:b]) for a, b in pairwise(offsets(self.forest.leaves))]
         log_probability = np.concatenate([probability for probability, _ in trees], axis=1)
         shifts = np.sum([evidence for _, evidence in trees], axis=0)
         return log_probability, log_normalize((log_class + shifts)[None])[0][0]
 
 
 def _grown(
-    sample: tree_growth.GrowthRows,
-    settings: tree_growth.GrowthSettings,
-    direction: Array,
-    report: tree_growth.Report,
-) -> tuple[tree_growth.GrownForest, Array]:
+    sample: GrowthRows, settings: GrowthSettings, direction: Array, report: Report
+) -> tuple[GrownForest, Array]:
     """Trees grown on a sample, and the log loss of held-out rows by number of trees."""
     place = places_in_class(sample.labels)
     if len(place) < FEW_ROWS and place.max() >= FOLDS - 1:
         folds = [tree_growth.fold_of(sample, place % FOLDS == number) for number in range(FOLDS)]
         losses = tree_growth.grow_forests(folds, settings, direction, report).losses
-        settings, held_out = replace(settings, trees=_best_round(losses)), np.zeros(len(place), dtype=bool)
-        return tree_growth.grow_forests([tree_growth.fold_of(sample, held_out)], settings, direction).forests[
-            0
-        ], losses
+        settings = replace(settings, trees=0 if np.isnan(losses).all() else int(np.nanargmin(losses)))
+        all_rows = tree_growth.fold_of(sample, np.zeros(len(place), dtype=bool))
+        return tree_growth.grow_forests([all_rows], settings, direction).forests[0], losses
     held_out = place % HELD_OUT == HELD_OUT // 2 - 1
     if not sample.weight[held_out].any():
         settings = replace(settings, trees=min(settings.trees, settings.patience))
-    (grown,), losses = tree_growth.grow_forests(
-        [tree_growth.fold_of(sample, held_out)], settings, direction, report
-    )
+    fold = tree_growth.fold_of(sample, held_out)
+    (grown,), losses = tree_growth.grow_forests([fold], settings, direction, report)
     return grown, losses
-
-
-def _best_round(losses: Array) -> int:
-    return 0 if np.isnan(losses).all() else int(np.nanargmin(losses))

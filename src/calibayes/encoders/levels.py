@@ -51,8 +51,6 @@ class Pooling:
 
     def unpooled(self, weights: Array) -> Array:
         """Which levels, of these total weights (levels,), are not pooled, (levels,) booleans."""
-        if not self.is_active:
-            return np.ones(len(weights), dtype=bool)
         is_frequent = np.zeros(len(weights), dtype=bool)
         is_frequent[np.argsort(-weights, kind="stable")[: self.most]] = True
         return is_frequent & reaches(weights, self.rare)
@@ -111,13 +109,9 @@ class Levels:
 
     def fit(self, summary: TableSummary, indices: Sequence[int]) -> Levels:
         columns = summary.levels(indices, weights_needed=self.pooling.is_active)
-        masks = [self.pooling.unpooled(weights) for _, weights in columns]
-        return replace(
-            self,
-            indices=tuple(indices),
-            unpooled=tuple(values[mask] for (values, _), mask in zip(columns, masks, strict=True)),
-            pooled=tuple(values[~mask] for (values, _), mask in zip(columns, masks, strict=True)),
-        )
+        pairs = [(values, self.pooling.unpooled(weights)) for values, weights in columns]
+        unpooled, pooled = tuple(v[mask] for v, mask in pairs), tuple(v[~mask] for v, mask in pairs)
+        return replace(self, indices=tuple(indices), unpooled=unpooled, pooled=pooled)
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -150,38 +144,27 @@ class Levels:
     @cached_property
     def levels(self) -> tuple[Array, ...]:
         """The levels of each column in the order of their codes, without "other"."""
+        columns = zip(self.unpooled, self.pooled, self._least_sizes(), strict=True)
         return tuple(
-            values if len(pooled) else _with_unused_integers(values, int(at_least))
-            for values, pooled, at_least in zip(self.unpooled, self.pooled, self._least_sizes(), strict=True)
+            v if len(pooled) else _with_unused_integers(v, int(least)) for v, pooled, least in columns
         )
 
     def code_weights(self, summary: TableSummary) -> list[Array]:
         """For each column the total weight of the rows of each code, (levels,)."""
-        columns = summary.levels(self.indices, weights_needed=True)
-        return [
-            _weights_by_code(values, weights, levels, pooled)
-            for (values, weights), levels, pooled in zip(columns, self.levels, self.pooled, strict=True)
-        ]
+        distinct = summary.levels(self.indices, weights_needed=True)
+        columns = zip(distinct, self.levels, self.pooled, strict=True)
+        return [_weights_by_code(*column, levels, pooled) for column, levels, pooled in columns]
 
     @cached_property
     def _values_are_codes(self) -> bool:
         """Whether the levels of every column are the integers 0, 1, ..., so that each value is its code."""
-        return all(
-            len(pooled) == 0
-            and (
-                len(levels) == 0
-                or (levels.dtype.kind in "iu" and levels[0] == 0 and levels[-1] == len(levels) - 1)
-            )
-            for levels, pooled in zip(self.levels, self.pooled, strict=True)
-        )
+        are_codes = all(not len(levels) or _are_codes(levels) for levels in self.levels)
+        return are_codes and not any(map(len, self.pooled))
 
     def encode(self, table: Table) -> Array:
         integers = integer_matrix(table, self.indices)
         if integers is not None and self._values_are_codes:
             return as_codes(integers, np.array(self.layout()["levels"], dtype=np.int64))
-        return self._encode_by_column(table)
-
-    def _encode_by_column(self, table: Table) -> Array:
         columns, dtype = [], code_type(max(self.layout()["levels"], default=1))
         for j, levels, pooled in zip(self.indices, self.levels, self.pooled, strict=True):
             values, positions = distinct_values(table, j)
@@ -198,9 +181,8 @@ class Levels:
     @cached_property
     def _sizes(self) -> tuple[int, ...]:
         """Number of levels of each column, with "other"."""
-        return tuple(
-            len(levels) + bool(len(pooled)) for levels, pooled in zip(self.levels, self.pooled, strict=True)
-        )
+        pairs = zip(self.levels, self.pooled, strict=True)
+        return tuple(len(levels) + bool(len(pooled)) for levels, pooled in pairs)
 
     def layout(self) -> Mapping[str, Any]:
         return {"levels": self._sizes}
@@ -227,20 +209,15 @@ class Levels:
         return "pooled levels are found in the training rows" if self.pooling.is_active else ""
 
     def restricted_to(self, counts: Array) -> tuple[Levels, NewCodes]:
-        starts = np.cumsum(self.layout()["levels"])[:-1]
-        present = [
-            np.isin(values, levels[count[: len(levels)] > 0])
-            for values, levels, count in zip(
-                self.unpooled, self.levels, np.split(counts, starts), strict=True
-            )
-        ]
+        by_column = np.split(counts, np.cumsum(self.layout()["levels"])[:-1])
+        columns = zip(self.unpooled, self.levels, by_column, strict=True)
+        present = [np.isin(values, levels[count[: len(levels)] > 0]) for values, levels, count in columns]
         if all(mask.all() for mask in present):
             return self, None
         unpooled = tuple(values[mask] for values, mask in zip(self.unpooled, present, strict=True))
         restricted = replace(self, unpooled=unpooled)
-        return restricted, [
-            _codes_of(old, new) for old, new in zip(self.levels, restricted.levels, strict=True)
-        ]
+        pairs = zip(self.levels, restricted.levels, strict=True)
+        return restricted, [_codes_of(old, new) for old, new in pairs]
 
     def is_kept_unseen(self, column: int) -> Array:
         """For each level of a column whether it would be a level if only its own rows were missing, (levels,) booleans.
@@ -248,7 +225,7 @@ class Levels:
         An integer below the largest one would; text and other numbers would not.
         """
         values, levels, at_least = self.unpooled[column], self.levels[column], self._least_sizes()[column]
-        if levels.dtype.kind not in "iu" or not np.array_equal(levels, np.arange(len(levels))):
+        if not _are_codes(levels):
             return np.zeros(len(levels), dtype=bool)
         below, most = values[:-1], len(values) - 1 + MOST_UNUSED
         kept = np.full(len(levels), bool(values[-1] < most))
@@ -261,10 +238,7 @@ class Levels:
             np.append(_codes_of(old, new), np.full(int(len(pooled) > 0), len(new), dtype=np.int32))
             for old, pooled, new in zip(self.levels, self.pooled, larger.levels, strict=True)
         ]
-        unchanged = self.layout() == larger.layout() and all(
-            np.array_equal(code, np.arange(len(code))) for code in codes
-        )
-        return None if unchanged else codes
+        return None if self.layout() == larger.layout() and all(map(_are_codes, codes)) else codes
 
     def _with_unpooled(self, columns: Sequence[Array]) -> Levels:
         """This encoder with the given values of each column as further levels."""
@@ -278,18 +252,20 @@ class Levels:
         return replace(self, pooled=pooled)
 
     def remarks(self) -> list[str]:
-        return [
-            counted(len(unpooled) + len(pooled), "level")
-            + (f", {len(pooled)} pooled as other" if len(pooled) else "")
-            for unpooled, pooled in zip(self.unpooled, self.pooled, strict=True)
-        ]
+        notes = (f", {len(pooled)} pooled as other" if len(pooled) else "" for pooled in self.pooled)
+        columns = zip(self.unpooled, self.pooled, notes, strict=True)
+        return [counted(len(unpooled) + len(pooled), "level") + note for unpooled, pooled, note in columns]
+
+
+def _are_codes(levels: Array) -> bool:
+    """Whether levels are the integers 0, 1, ..., each its own code."""
+    return levels.dtype.kind in "iu" and np.array_equal(levels, np.arange(len(levels)))
 
 
 def _weights_by_code(values: Array, weights: Array, levels: Array, pooled: Array) -> Array:
     """Total weights of codes from those of distinct values."""
     other = len(levels)
-    codes = _codes_of(values, levels, other)
-    return np.bincount(codes, weights, other + 1)[: other + bool(len(pooled))]
+    return np.bincount(_codes_of(values, levels, other), weights, other + 1)[: other + bool(len(pooled))]
 
 
 def _have_common_type(unpooled: Array, pooled: Array) -> bool:
@@ -322,9 +298,8 @@ def _with_unused_integers(values: Array, at_least: int) -> Array:
     """The levels of distinct values: non-negative integers with all smaller ones, other values unchanged."""
     if len(values) == 0:
         return values
-    is_integer = values.dtype.kind in "iu" or (
-        values.dtype.kind == "f" and bool(np.all(values == np.floor(values)))
-    )
+    kind = values.dtype.kind
+    is_integer = kind in "iu" or (kind == "f" and bool(np.all(values == np.floor(values))))
     if is_integer and values[0] >= 0 and values[-1] < len(values) + MOST_UNUSED:
         return np.arange(max(int(values[-1]) + 1, at_least))
     return values

@@ -12,7 +12,7 @@ import numpy as np
 from calibayes.core.notices import counted, warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_columns, require_finite
-from calibayes.encoders.encoder import DataIndependent, FixedLayout
+from calibayes.encoders.encoder import DataIndependent, FixedLayout, is_same
 from calibayes.kernels import cut_points
 from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.tables.summary import TableSummary, order_hashes
@@ -28,9 +28,6 @@ class PlainNumbers(DataIndependent):
         summary.check_numbers(indices)
         fitted: Self = replace(self, indices=tuple(indices))  # type: ignore[type-var]
         return fitted
-
-    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
-        return list(encoded.T)
 
     def layout(self) -> Mapping[str, Any]:
         return {}
@@ -63,9 +60,6 @@ class Numbers(DataIndependent):
 
     def encode(self, table: Table) -> Array:
         return numeric_matrix(table, self.indices)
-
-    def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
-        return list(encoded.T)
 
     def layout(self) -> Mapping[str, Any]:
         return {"center": self.center, "variance": self.variance}
@@ -193,19 +187,16 @@ class Clusters(FixedLayout):
         rows = unweighted.encode(table).astype(np.float64)
         numbers = replace(unweighted, variance=_weighted_moments(rows, weight, unweighted.center)[1])
         fitted = replace(self, numbers=numbers)
-        return (
-            fitted
-            if codes is None
-            else replace(fitted, seeds=fitted._class_centers(rows, weight, codes, summary.k))
-        )
+        if codes is None:
+            return fitted
+        return replace(fitted, seeds=fitted._class_centers(rows, weight, codes, summary.k))
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         counts, d = np.asarray(self.components), len(self.numbers.indices)
         require(counts.ndim == 0 or len(self.seeds) <= len(counts), "seeds has more classes than components")
-        for seeds, count in zip(
-            self.seeds, np.broadcast_to(counts, max(len(self.seeds), counts.size)), strict=False
-        ):
+        requested = np.broadcast_to(counts, max(len(self.seeds), counts.size))
+        for seeds, count in zip(self.seeds, requested, strict=False):
             require_finite("seeds", seeds, (None, d))
             require(0 < len(seeds) <= count, f"seeds of a class must be 1 to {count} rows, got {len(seeds)}")
 
@@ -243,7 +234,7 @@ class Clusters(FixedLayout):
         return "clusters are found in the training rows" if has_several else ""
 
     def unite(self, other: Self) -> tuple[Self, None, None]:
-        if (self.data_dependence or other.data_dependence) and not _are_equal(self.seeds, other.seeds):
+        if (self.data_dependence or other.data_dependence) and not is_same(self.seeds, other.seeds):
             raise ValueError("models with different clusters (initial components) cannot be merged")
         return self, None, None
 
@@ -290,7 +281,3 @@ def _warn_of_few_rows(class_centers: Sequence[Array], counts: Array, rows: Array
             "such a class gets one component for each distinct row",
             FewRowsWarning,
         )
-
-
-def _are_equal(left: Sequence[Array], right: Sequence[Array]) -> bool:
-    return len(left) == len(right) and all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -64,10 +64,8 @@ class Schema:
         """Raises ValueError unless the columns have different names; see `calibayes.core.verify`."""
         names = self.names
         require(len(set(names)) == len(names), "a column of the schema occurs twice")
-        require(
-            all(column.missing >= 0 for column in self.columns),
-            "a column has a negative number of missing values",
-        )
+        are_counts = all(column.missing >= 0 for column in self.columns)
+        require(are_counts, "a column has a negative number of missing values")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,19 +79,20 @@ class Schema:
     def with_further_rows(self, newest: Schema) -> Schema:
         """The columns as ``newest`` describes them, with the missing values of both."""
         counts = {column.name: column.missing for column in self.columns}
-        return Schema(
-            tuple(
-                column._replace(missing=column.missing + counts.get(column.name, 0))
-                for column in newest.columns
-            )
-        )
+        columns = newest.columns
+        totals = (column.missing + counts.get(column.name, 0) for column in columns)
+        return Schema(tuple(c._replace(missing=total) for c, total in zip(columns, totals, strict=True)))
 
     def text(self) -> str:
         """A plain-text table: name, kind, reason and number of missing values of each column."""
         return text_table([Column._fields, *(tuple(str(cell) for cell in column) for column in self.columns)])
 
-    def __repr__(self) -> str:
-        return self.text()
+    __repr__ = text
+
+
+def remarks_of(encoder: Encoder, count: int) -> Sequence[str]:
+    """A short description of the encoding of each of its ``count`` columns; empty if it describes none."""
+    return encoder.remarks() if isinstance(encoder, HasRemarks) else [""] * count
 
 
 def schema(
@@ -112,8 +111,7 @@ def schema(
     """
     columns = _left_out(summary)
     for kind, encoder in encoders.items():
-        remarks = encoder.remarks() if isinstance(encoder, HasRemarks) else [""] * len(chosen[kind])
-        for j, remark in zip(chosen[kind], remarks, strict=True):
+        for j, remark in zip(chosen[kind], remarks_of(encoder, len(chosen[kind])), strict=True):
             columns[j] = _column(summary, j, kind, _reason(summary, j, given), remark)
     return Schema(tuple(columns[j] for j in sorted(columns)))
 
@@ -141,5 +139,4 @@ def _reason(summary: TableSummary, j: int, given: frozenset[int] = frozenset()) 
     """Where the kind of a column comes from, and what was done to the column before."""
     conversion = summary.conversion
     converted = conversion.remark(j) if conversion is not None and conversion.converters else ""
-    source = "given" if j in given else ""
-    return ", ".join(filter(None, (source, converted))) or content_type(summary, j)
+    return ", ".join(filter(None, ("given" if j in given else "", converted))) or content_type(summary, j)

@@ -25,7 +25,7 @@ from calibayes.kernels.dispatch import (
     as_type,
     code_type,
     is_matrix,
-    map_row_ranges,
+    map_ranges,
     row_major,
     twin,
 )
@@ -70,9 +70,8 @@ def root_tree() -> CellTree:
     """The tree of one node."""
     child = np.full(2**ROOT_BITS, -1, dtype=np.int32)
     child.flags.writeable = False  # it is shared
-    return CellTree(
-        np.zeros(1, dtype=np.uint64), np.array([64 - ROOT_BITS]), np.array([0, 2**ROOT_BITS]), child
-    )
+    base, shift, first = np.zeros(1, dtype=np.uint64), np.array([64 - ROOT_BITS]), np.array([0, 2**ROOT_BITS])
+    return CellTree(base, shift, first, child)
 
 
 def ordered_bits(x: Array) -> Array:
@@ -169,12 +168,8 @@ def cell_numbers(x: Array, tree: CellTree) -> Array:
 
 def tree_arrays(tree: CellTree) -> tuple[Array, ...]:
     """The arrays of a tree, in the types of native code."""
-    return (
-        as_type(tree.base, np.uint64),
-        as_int64(tree.shift),
-        as_int64(tree.first),
-        as_type(tree.child, np.int32),
-    )
+    base, child = as_type(tree.base, np.uint64), as_type(tree.child, np.int32)
+    return base, as_int64(tree.shift), as_int64(tree.first), child
 
 
 # -- Cut points of numbers -------------------------------------------------------------------------------------
@@ -201,13 +196,9 @@ def quantiles(columns: Array, weights: Array, shares: Array) -> Array:
     positions = shares * max(float(weights.sum()) - 1.0, 0.0)
     low = np.floor(positions)
     part = positions - low
-    return np.stack(
-        [
-            (1 - part) * _copies_at(values, cumulative, low) + part * _copies_at(values, cumulative, low + 1)
-            for values, cumulative in zip(*sort_columns(columns.T, weights), strict=True)
-        ],
-        axis=1,
-    )
+    ranked = list(zip(*sort_columns(columns.T, weights), strict=True))
+    below, above = (np.stack([_copies_at(*pair, at) for pair in ranked], axis=1) for at in (low, low + 1))
+    return (1 - part)[:, None] * below + part[:, None] * above
 
 
 def _copies_at(values: Array, cumulative: Array, positions: Array) -> Array:
@@ -291,7 +282,7 @@ def native_bin_codes(module: Any, x: Array, edges: Sequence[Array]) -> Any:
     def of_rows(rows: slice) -> None:
         module.bin_codes(row_major(x[rows]), joined, first, out[rows])
 
-    map_row_ranges(of_rows, len(x), x.shape[1] * ROW_BYTES)
+    map_ranges(of_rows, len(x), x.shape[1] * ROW_BYTES)
     return out.astype(_type(edges), copy=False)
 
 
@@ -304,21 +295,16 @@ def bin_codes(x: Array, edges: Sequence[Array]) -> Array:
     return codes
 
 
-def native_bin_columns(
-    module: Any, columns: Sequence[Array], edges: Sequence[Array], limit: float
-) -> tuple[Array, Array] | Any:
+def native_bin_columns(module: Any, columns: Sequence[Array], edges: Sequence[Array], limit: float) -> Any:
     if not columns or max(map(len, edges)) > MOST_EDGES or not all(map(_is_supported, columns)):
         return NotImplemented
     codes: Array = np.empty((len(columns[0]), len(columns)), dtype=_type(edges))
     inner = [as_float64(column_edges) for column_edges in edges]
 
     def of_rows(rows: slice) -> list[bool]:
-        return [
-            module.bin_column(column[rows], inner[j], limit, codes[rows, j])
-            for j, column in enumerate(columns)
-        ]
+        return [module.bin_column(x[rows], inner[j], limit, codes[rows, j]) for j, x in enumerate(columns)]
 
-    return codes, np.any(map_row_ranges(of_rows, len(codes), len(columns) * ROW_BYTES), axis=0)
+    return codes, np.any(map_ranges(of_rows, len(codes), len(columns) * ROW_BYTES), axis=0)
 
 
 def _is_supported(column: Array) -> bool:
@@ -392,9 +378,8 @@ def is_accepted(left: Array, right: Array) -> bool:
     if n <= 1.0:
         return False
     before, *after = (float(entropy_bits(part)) for part in parts)
-    penalties = [
-        np.count_nonzero(part) * float(entropy_bits(part)) / float(part.sum()) for part in parts
-    ]  # number of classes times entropy
+    # The number of classes times their entropy.
+    penalties = [np.count_nonzero(part) * float(entropy_bits(part)) / float(part.sum()) for part in parts]
     k = np.count_nonzero(parts[0])
     delta = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0**-k) - (penalties[0] - penalties[1] - penalties[2])
     return bool(before - sum(after) > np.log2(n - 1.0) + delta)
@@ -436,7 +421,8 @@ def distinct_sample(x: Array, most: int, zeros: int = 0) -> DistinctSample:
     values = np.unique(np.asarray(x, dtype=np.float64) + 0.0)
     values = values[~np.isnan(values)]
     hashes = _hashes(values)
-    while np.count_nonzero(has := hashes <= _largest(zeros)) > most:
+    # A hash that begins with so many zeros is no larger.
+    while np.count_nonzero(has := hashes <= np.uint64((2**64 - 1) >> zeros)) > most:
         zeros += 1
     return DistinctSample(values[has], zeros)
 
@@ -444,11 +430,6 @@ def distinct_sample(x: Array, most: int, zeros: int = 0) -> DistinctSample:
 def _hashes(values: Array) -> Array:
     words = values.view(np.uint64) * MULTIPLIER
     return (words ^ (words >> np.uint64(29))) * MULTIPLIER
-
-
-def _largest(zeros: int) -> np.uint64:
-    """The largest hash that begins with so many zeros."""
-    return np.uint64((2**64 - 1) >> zeros)
 
 
 # -- k-means in one dimension over distinct weighted values --------------------------------------------------
@@ -503,8 +484,6 @@ def _farthest(values: Array, weight: Array, cluster: Array, current: Array, coun
 
 # -- k-means over distinct weighted rows in any number of columns, with missing values (NaN) in distances ----
 
-CLUSTER_PASSES = 300
-"""Most passes of Lloyd's iteration."""
 RESTARTS = 10
 """Number of runs from different starts."""
 
@@ -517,11 +496,8 @@ def cluster_centers(rows: Array, weight: Array, count: int, seed: int) -> Array:
     the weight.
     """
     rng = np.random.default_rng(seed)
-    runs = [
-        lloyd(rows, weight, initial_centers(rows, weight, count, rng))
-        for _ in range(RESTARTS if count > 1 else 1)
-    ]
-    best, _ = min(runs, key=lambda run: run[1])
+    starts = [initial_centers(rows, weight, count, rng) for _ in range(RESTARTS if count > 1 else 1)]
+    best, _ = min((lloyd(rows, weight, start) for start in starts), key=lambda run: run[1])
     return best[np.lexsort(best.T[::-1])]
 
 
@@ -551,7 +527,7 @@ def initial_centers(rows: Array, weight: Array, count: int, rng: np.random.Gener
 def lloyd(rows: Array, weight: Array, start: Array) -> tuple[Array, float]:
     """Centers (count, d) once no row changes its cluster, and the weighted sum of squared distances to them."""
     means, cluster = start, np.full(len(rows), -1)
-    for _ in range(CLUSTER_PASSES):
+    for _ in range(PASSES):
         before, distances = cluster, squared_distances(rows, means)
         cluster = _refill_empty(np.argmin(distances, axis=1), distances, len(start))
         if np.array_equal(before, cluster):

@@ -12,7 +12,7 @@ or "avx512" selects that instruction set. If it is unset or empty, the best inst
 Array forms. Native code takes NumPy matrices (`is_matrix`) whose rows are contiguous (`row_major`), and contiguous
 arrays of float64 (`as_float64`) and int64 (`as_int64`), all of them aligned in memory.
 
-Threads. `map_items` and `map_row_ranges` run loops over items or ranges of rows in parallel, within `thread_limit`.
+Threads. `map_items` and `map_ranges` run loops over items or ranges of rows in parallel, within `thread_limit`.
 Ranges do not depend on the number of threads, so neither do sums.
 
 Arrays on a device (PyTorch, CuPy and other libraries with the array API) are `OnDevice` objects. A kernel whose first
@@ -94,31 +94,6 @@ def load_native(setting: str) -> NativeKernels:
 
 
 native_kernels = load_native(os.environ.get(ENVIRONMENT_VARIABLE, ""))
-
-
-@contextmanager
-def numpy_only() -> Iterator[None]:
-    """Context in which all kernels run their NumPy version (in all threads)."""
-    before, native_kernels.module = native_kernels.module, None
-    try:
-        yield
-    finally:
-        native_kernels.module = before
-
-
-@contextmanager
-def use_instruction_set(name: str) -> Iterator[None]:
-    """Context in which native kernels use the named instruction set (in all threads).
-
-    Raises ValueError if it is not available.
-    """
-    before = native_kernels.instruction_set
-    if native_kernels.module is None or not native_kernels.module.choose(name):
-        raise ValueError(f"this machine has no native kernels for the instruction set {name!r}")
-    try:
-        yield
-    finally:
-        native_kernels.module.choose(before)
 
 
 class OnDevice:
@@ -220,14 +195,10 @@ def is_matrix(array: Any, kinds: str) -> bool:
     ``kinds`` are the accepted values of ``dtype.kind``, such as "iu". The byte order must be the machine's and items
     must have 1, 2, 4 or 8 bytes; float16 is not supported.
     """
-    return (
-        type(array) is np.ndarray
-        and array.ndim == 2
-        and array.dtype.kind in kinds
-        and array.dtype.isnative
-        and array.dtype.itemsize in (1, 2, 4, 8)
-        and array.dtype != np.float16
-    )
+    if type(array) is not np.ndarray or array.ndim != 2:
+        return False
+    dtype = array.dtype
+    return dtype.kind in kinds and dtype.isnative and dtype.itemsize in (1, 2, 4, 8) and dtype != np.float16
 
 
 def row_major(matrix: Array) -> Array:
@@ -248,7 +219,7 @@ def as_int64(array: Any) -> Array:
     return as_type(array, np.int64)
 
 
-def as_type(array: Any, kind: type[np.generic]) -> Array:
+def as_type(array: Any, kind: type[np.generic] | np.dtype[Any]) -> Array:
     """The array as C-contiguous and aligned, of another type, without a copy if it is."""
     return as_aligned(np.ascontiguousarray(array, dtype=kind))
 
@@ -366,9 +337,8 @@ def _few_at_a_time(
             future.cancel()
 
 
-def map_row_ranges(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
+def map_ranges(function: Callable[[slice], Result], n: int, row_bytes: int) -> list[Result]:
     """``function(rows)`` for consecutive slices of n rows of about `RANGE_BYTES` bytes, in order; at least one slice."""
     size = max(RANGE_BYTES // max(row_bytes, 1), 1)
-    return list(
-        ordered_map(function, [slice(start, min(start + size, n)) for start in range(0, max(n, 1), size)])
-    )
+    ranges = [slice(start, min(start + size, n)) for start in range(0, max(n, 1), size)]
+    return list(ordered_map(function, ranges))

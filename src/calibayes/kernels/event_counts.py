@@ -16,15 +16,7 @@ from scipy.special import gammaln
 
 from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels import moments
-from calibayes.kernels.dispatch import (
-    as_aligned,
-    as_float64,
-    as_int64,
-    is_matrix,
-    map_row_ranges,
-    portable,
-    twin,
-)
+from calibayes.kernels.dispatch import as_float64, as_int64, as_type, is_matrix, map_ranges, portable, twin
 
 # -- Tables of numbers, dense or sparse (CSR): the sums that families over counts and flags need -------------
 #
@@ -43,10 +35,9 @@ def as_dense(x: Array, copies: int = 1) -> Array:
 
     Raises ValueError if that would be too many cells.
     """
-    if x.shape[0] * x.shape[1] * copies > MOST_CELLS:
-        raise ValueError(
-            f"{x.shape[0]} rows of {x.shape[1]} columns are too many for a dense array: pass fewer rows at a time"
-        )
+    n, d = x.shape
+    if n * d * copies > MOST_CELLS:
+        raise ValueError(f"{n} rows of {d} columns are too many for a dense array: pass fewer rows at a time")
     return x.toarray() if is_sparse(x) else x
 
 
@@ -94,16 +85,13 @@ TABULATED = 256
 
 
 def _native_supports(x: Any) -> bool:
-    return (
-        getattr(x, "format", "") == "csr"
-        and x.indices.dtype in (np.int32, np.int64)
-        and x.data.dtype.kind in "fiub"
-    )
+    is_csr = getattr(x, "format", "") == "csr"
+    return is_csr and x.indices.dtype in (np.int32, np.int64) and x.data.dtype.kind in "fiub"
 
 
 def _csr_arrays(x: Any) -> tuple[Array, Array, Array]:
     """Values, column numbers and row starts in the types that native code takes."""
-    return as_float64(x.data), as_aligned(np.ascontiguousarray(x.indices)), as_int64(x.indptr)
+    return as_float64(x.data), as_type(x.indices, x.indices.dtype), as_int64(x.indptr)
 
 
 def native_scores(module: Any, x: Any, table: Array) -> Any:
@@ -165,9 +153,7 @@ def log_multinomial_coefficients(x: Array) -> Array:
 @portable
 def log_in_place(table: Array) -> Array:
     """Replace the entries of a table (k, d) of positive numbers by their logs, in parallel, and return it."""
-    map_row_ranges(
-        lambda part: np.log(table[:, part], out=table[:, part]), table.shape[1], table[:, 0].nbytes
-    )
+    map_ranges(lambda part: np.log(table[:, part], out=table[:, part]), table.shape[1], table[:, 0].nbytes)
     return table
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_positions
 from calibayes.kernels import tree_nodes
-from calibayes.kernels.dispatch import as_int64, as_type, map_row_ranges, most_threads, twin
+from calibayes.kernels.dispatch import as_int64, as_type, map_ranges, most_threads, twin
+from calibayes.kernels.tree_nodes import Bounds, ByteColumns, Split, SplitOptions
 
 # -- Grow one tree: split the leaf of the largest gain until there are enough leaves or nothing is gained ----
 
@@ -50,21 +51,21 @@ class _Leaf:
     node: int
     rows: Array
     sums: Array
-    bounds: tree_nodes.Bounds
-    split: tree_nodes.Split
+    bounds: Bounds
+    split: Split
 
 
 @dataclass
 class _Growth:
     """A tree while it grows."""
 
-    columns: tree_nodes.ByteColumns
+    columns: ByteColumns
     packed: Array
-    options: tree_nodes.SplitOptions
+    options: SplitOptions
     leaves: list[_Leaf] = field(default_factory=list)
-    nodes: list[tuple[tree_nodes.Split, int, int] | None] = field(default_factory=list)
+    nodes: list[tuple[Split, int, int] | None] = field(default_factory=list)
 
-    def add(self, rows: Array, sums: Array, bounds: tree_nodes.Bounds) -> None:
+    def add(self, rows: Array, sums: Array, bounds: Bounds) -> None:
         """A new leaf with its best split."""
         split = tree_nodes.best_split(sums, self.columns.first, self.options, bounds)
         self.leaves.append(_Leaf(len(self.nodes), rows, sums, bounds, split))
@@ -87,9 +88,7 @@ class _Growth:
         self.add(right, of_right, above)
         return True
 
-    def _child_bounds(
-        self, leaf: _Leaf, left: Array, right: Array
-    ) -> tuple[tree_nodes.Bounds, tree_nodes.Bounds]:
+    def _child_bounds(self, leaf: _Leaf, left: Array, right: Array) -> tuple[Bounds, Bounds]:
         """Bounds of both children: on either side of the mean of their changes, if the column has a direction."""
         direction = int(self.options.direction[leaf.split.column])
         if not direction:
@@ -98,21 +97,15 @@ class _Growth:
         totals = np.stack([sums[:codes].sum(axis=0) for sums in (left, right)])
         of_left, of_right = np.clip(tree_nodes.log_odds_change(totals, self.options.prior), *leaf.bounds)
         middle = float((of_left + of_right) / 2.0)
-        lower, upper = tree_nodes.Bounds(leaf.bounds.low, middle), tree_nodes.Bounds(middle, leaf.bounds.high)
+        lower, upper = Bounds(leaf.bounds.low, middle), Bounds(middle, leaf.bounds.high)
         return (lower, upper) if direction > 0 else (upper, lower)
 
 
 def native_grow_tree(
-    module: Any,
-    columns: tree_nodes.ByteColumns,
-    rows: Array,
-    packed: Array,
-    options: tree_nodes.SplitOptions,
-    most_leaves: int,
+    module: Any, columns: ByteColumns, rows: Array, packed: Array, options: SplitOptions, most_leaves: int
 ) -> Any:
-    is_shared = (
-        most_threads() > 1 and len(rows) * columns.d >= MANY_CELLS
-    )  # threads share the sums of each node
+    # Threads share the sums of each node.
+    is_shared = most_threads() > 1 and len(rows) * columns.d >= MANY_CELLS
     if is_shared or not columns.d or not packed.shape[1]:
         return NotImplemented
     size = 2 * most_leaves - 1
@@ -129,11 +122,7 @@ def native_grow_tree(
 
 @twin(native_grow_tree)
 def grow_tree(
-    columns: tree_nodes.ByteColumns,
-    rows: Array,
-    packed: Array,
-    options: tree_nodes.SplitOptions,
-    most_leaves: int,
+    columns: ByteColumns, rows: Array, packed: Array, options: SplitOptions, most_leaves: int
 ) -> GrownTree:
     """A tree over some rows (int32), given packed residuals and variances of all rows, (n, c)."""
     growth = _Growth(columns, packed, options)
@@ -148,7 +137,7 @@ def grow_tree(
     return GrownTree(_tree(growth.nodes, [leaf.node for leaf in leaves]), codes, bounds)
 
 
-def _tree(nodes: list[tuple[tree_nodes.Split, int, int] | None], leaves: list[int]) -> TreeNodes:
+def _tree(nodes: list[tuple[Split, int, int] | None], leaves: list[int]) -> TreeNodes:
     column, children = np.full(len(nodes), -1, dtype=np.int32), np.zeros((len(nodes), 2), dtype=np.int32)
     most, missing_left = np.zeros(len(nodes), dtype=np.uint8), np.zeros(len(nodes), dtype=np.bool_)
     for place, node in enumerate(nodes):
@@ -199,9 +188,7 @@ class Forest:
         first = require_array("first", self.first, (None,), "i")
         types: tuple[Any, ...] = (self.column.dtype, self.most.dtype, self.children.dtype, first.dtype)
         require(types == (np.int32, np.uint8, np.int32, np.int64), f"arrays of trees have types {types}")
-        is_partition = (
-            len(first) >= 1 and first[0] == 0 and first[-1] == nodes and (np.diff(first) >= 1).all()
-        )
+        is_partition = len(first) >= 1 and first[0] == 0 and first[-1] == nodes and (np.diff(first) > 0).all()
         require(bool(is_partition), "first must be the first nodes of the trees")
         require(bool((self.column >= -1).all()), "column must be -1 for a leaf")
         require(bool((self.most[self.column >= 0] >= 1).all()), "most must be a code from 1 on")
@@ -247,24 +234,23 @@ def forest_of(trees: Sequence[TreeNodes]) -> Forest:
     return Forest(column, most, missing_left, children, first)
 
 
-def native_leaf_codes(module: Any, columns: tree_nodes.ByteColumns, forest: Forest) -> Any:
+def native_leaf_codes(module: Any, columns: ByteColumns, forest: Forest) -> Any:
     if not columns.d:
         return NotImplemented
     out = np.empty((columns.n, forest.count), dtype=np.int8)
-    arrays = (
-        *(as_type(forest.column, np.int32), as_type(forest.most, np.uint8)),
-        *(as_type(forest.missing_left, np.bool_), as_type(forest.children, np.int32), as_int64(forest.first)),
-    )
+    column, most = as_type(forest.column, np.int32), as_type(forest.most, np.uint8)
+    missing_left, children = as_type(forest.missing_left, np.bool_), as_type(forest.children, np.int32)
+    arrays = column, most, missing_left, children, as_int64(forest.first)
 
     def walk(rows: slice) -> None:
         module.leaf_codes(*columns.rows(rows).in_memory(), *arrays, out[rows])
 
-    map_row_ranges(walk, columns.n, forest.count)
+    map_ranges(walk, columns.n, forest.count)
     return out
 
 
 @twin(native_leaf_codes)
-def leaf_codes(columns: tree_nodes.ByteColumns, forest: Forest) -> Array:
+def leaf_codes(columns: ByteColumns, forest: Forest) -> Array:
     """The leaf of each row in each tree, (n, trees) int8."""
     out = np.empty((columns.n, forest.count), dtype=np.int8)
     for number, tree in enumerate(forest.trees()):
@@ -281,9 +267,7 @@ def leaf_codes(columns: tree_nodes.ByteColumns, forest: Forest) -> Array:
 # -- Contributions of the columns along the paths of rows through trees --------------------------------------
 
 
-def path_terms(
-    columns: tree_nodes.ByteColumns, forest: Forest, values: Array, mass: Array
-) -> tuple[Array, Array]:
+def path_terms(columns: ByteColumns, forest: Forest, values: Array, mass: Array) -> tuple[Array, Array]:
     """What each column contributes to the sum of the values of a row's leaves, (n, k, d), and the value of no column, (k,).
 
     The value of a node is the average of ``values`` (k, leaves) over its leaves, weighted by ``mass`` (leaves,). A split

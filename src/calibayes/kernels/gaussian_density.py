@@ -60,9 +60,8 @@ def multiply_triangular(rows: Array, factor: Array) -> None:
     if rows.strides[1] != size or factor.strides[1] != size:
         raise ValueError("rows and factor must be stored row by row in memory (C order)")
     name, number = BLAS_ROUTINES[letter]
-    sizes = [
-        ctypes.c_int(s) for s in (d, n, max(factor.strides[0] // size, d), max(rows.strides[0] // size, d))
-    ]
+    strides = [max(matrix.strides[0] // size, d) for matrix in (factor, rows)]
+    sizes = [ctypes.c_int(number) for number in (d, n, *strides)]
     _call_blas(name, number(1.0), sizes, factor, rows)
 
 
@@ -214,10 +213,8 @@ def diagonal_gaussian(x: Array, mean: Array, variance: Array) -> Array:
 
 def marginal_diagonal(x: Array, mean: Array, variance: Array) -> Array:
     """Log density of the known cells of each row under independent Gaussians (k, d), (n, k)."""
-    terms = [
-        np.nansum((x - m) ** 2 / v + np.log(v) + LOG_TWO_PI, axis=1)
-        for m, v in zip(mean, variance, strict=True)
-    ]
+    classes = zip(mean, variance, strict=True)
+    terms = [np.nansum((x - m) ** 2 / v + np.log(v) + LOG_TWO_PI, axis=1) for m, v in classes]
     return np.asarray(-0.5 * np.stack(terms, axis=1))
 
 
@@ -246,9 +243,12 @@ def full_gaussian(
     Covariances, whiteners and log determinants: one per class, (k, d, d) and (k,), or one for all, (1, d, d) and (1,).
     """
     constant = -0.5 * (log_determinant + x.shape[1] * LOG_TWO_PI)
-    if isinstance(x, np.ndarray):
-        return constant - 0.5 * _distances_numpy(x, mean, covariance, whitener)
-    return constant - 0.5 * _distances_array_api(x, mean, whitener)
+    if not isinstance(x, np.ndarray):
+        return constant - 0.5 * _distances_array_api(x, mean, whitener)
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    if len(whitener) == 1:
+        return constant - 0.5 * distances_shared(x, mean, whitener[0], variance[0])
+    return constant - 0.5 * distances_by_class(x, mean, whitener, variance)
 
 
 def linear_discriminants(
@@ -270,15 +270,8 @@ def are_far(mean: Array, times_precision: Callable[[Array], Array]) -> bool:
     return bool(np.sum(times_precision(centered) * centered, axis=1).max() > FARTHEST)
 
 
-def _distances_numpy(x: Array, mean: Array, covariance: Array, whitener: Array) -> Array:
-    variance = np.diagonal(covariance, axis1=1, axis2=2)
-    if len(whitener) == 1:
-        return distances_shared(x, mean, whitener[0], variance[0])
-    return distances_by_class(x, mean, whitener, variance)
-
-
 def _distances_array_api(x: Array, mean: Array, whitener: Array) -> Array:
-    """The same for arrays of any library, (n, k)."""
+    """Squared Mahalanobis distances of arrays of any library, (n, k)."""
     xp = namespace(x, mean)
     if whitener.shape[0] == 1:
         white, centers = x @ whitener[0, ...].T, mean @ whitener[0, ...].T
@@ -406,9 +399,8 @@ def marginal_gaussians(x: Array, means: Array, covariances: Array) -> Array:
     result = np.zeros((len(x), len(means)))
     for known, rows in patterns(x):
         if known.any():
-            result[rows] = _complete_gaussians(
-                x[np.ix_(rows, np.flatnonzero(known))], means[:, known], covariances[:, known][:, :, known]
-            )
+            cells, among_known = x[np.ix_(rows, np.flatnonzero(known))], covariances[:, known][:, :, known]
+            result[rows] = _complete_gaussians(cells, means[:, known], among_known)
     return result
 
 

@@ -46,12 +46,9 @@ def corners(positions: Array, points: Array) -> Corners:
     excess = np.where(missing, 0.0, np.maximum(-positions, positions - last))
     single = missing | (excess > 0)
     single_cell = points + np.where(missing, TAILS, positions > last)
-    return Corners(
-        np.where(single, single_cell, floor).astype(np.intp),
-        np.where(single, single_cell, floor + 1.0).astype(np.intp),
-        np.where(single, 0.0, inside - floor),
-        -3.0 * np.log1p(np.maximum(excess, 0.0) / last),
-    )
+    lower, upper = (np.where(single, single_cell, cell).astype(np.intp) for cell in (floor, floor + 1.0))
+    log_tail = -3.0 * np.log1p(np.maximum(excess, 0.0) / last)
+    return Corners(lower, upper, np.where(single, 0.0, inside - floor), log_tail)
 
 
 def log_volumes(points: int, step: float) -> Array:
@@ -67,17 +64,17 @@ def log_volumes(points: int, step: float) -> Array:
 
 def corner_counts(where: Corners, weights: Array, first: Array) -> Array:
     """Sum of the weights (n, k) per class and cell, (k, cells), each entry divided between its two corners."""
-    cells = [_table_cells(corner, first).ravel() for corner in (where.lower, where.upper)]
-    shares = [(1.0 - where.share).ravel(), where.share.ravel()]
-    d, size = where.share.shape[1], first[-1] + 1
-    sums = [
-        sum(
-            np.bincount(cell, np.repeat(weight, d) * share, minlength=size)[:-1]
-            for cell, share in zip(cells, shares, strict=True)
-        )
-        for weight in weights.T
-    ]
-    return np.reshape(np.asarray(sums), (weights.shape[1], size - 1))
+    sides = [(_table_cells(cells, first).ravel(), share.ravel()) for cells, share in _sides(where)]
+    d, table = where.share.shape[1], np.zeros((weights.shape[1], first[-1] + 1))
+    for total, weight in zip(table, weights.T, strict=True):
+        for cells, share in sides:
+            total += np.bincount(cells, np.repeat(weight, d) * share, minlength=len(total))
+    return table[:, :-1].copy()
+
+
+def _sides(where: Corners) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """The lower and the upper cells of all entries and their weights, (n, d) each."""
+    return (where.lower, 1.0 - where.share), (where.upper, where.share)
 
 
 def _table_cells(local: Array, first: Array) -> Array:
@@ -86,12 +83,8 @@ def _table_cells(local: Array, first: Array) -> Array:
 
 
 def _native_supports(positions: Any, points: Array) -> bool:
-    return (
-        is_matrix(positions, "f")
-        and positions.dtype == np.float64
-        and positions.shape[1] > 0
-        and points.min() > 1
-    )
+    is_double = is_matrix(positions, "f") and positions.dtype == np.float64
+    return is_double and positions.shape[1] > 0 and points.min() > 1
 
 
 def native_position_counts(module: Any, positions: Array, points: Array, weights: Array, first: Array) -> Any:
@@ -139,9 +132,7 @@ def draw_positions(codes: Array, points: Array, rng: np.random.Generator) -> Arr
     """Positions (n, d) drawn from the density of given cells (n, d): triangular around a point, Lomax in the tails."""
     last, (left, right) = points - 1.0, rng.random((2, *codes.shape))
     triangular = codes + (left - right)
-    reflected = np.where(
-        triangular < 0, -triangular, np.where(triangular > last, 2.0 * last - triangular, triangular)
-    )
+    reflected = np.where(triangular > last, 2.0 * last - triangular, np.abs(triangular))
     excess = last * (1.0 / np.sqrt(1.0 - left) - 1.0)
     tail = np.where(codes == points, -excess, last + excess)
     return np.where(codes < points, reflected, tail)
@@ -161,9 +152,8 @@ def mean_positions(points: int) -> Array:
 
 def _four_corners(where: Corners) -> Iterator[tuple[Array, Array, Array]]:
     """Cell in the first column, cell in the second, and bilinear weight, (n,) each, for each of the four corners."""
-    sides = ((where.lower, 1.0 - where.share), (where.upper, where.share))
-    for left, left_share in sides:
-        for right, right_share in sides:
+    for left, left_share in _sides(where):
+        for right, right_share in _sides(where):
             yield left[:, 0], right[:, 1], left_share[:, 0] * right_share[:, 1]
 
 
@@ -320,9 +310,7 @@ def _pairs_by_lag(columns: Array, weights: Array) -> tuple[Array, Array]:
     """Number of pairs of rows that lie 0, 1, ... cells apart, (d, CELLS), and the width of a cell, (d,)."""
     low, high = columns.min(axis=0), columns.max(axis=0)
     step = np.where(high > low, (high - low) / (CELLS - 1), 1.0)
-    counts = np.stack(
-        [_linear_bins((c - a) / s, weights) for c, a, s in zip(columns.T, low, step, strict=True)]
-    )
+    counts = np.stack([_linear_bins(column, weights) for column in ((columns - low) / step).T])
     size = fft.next_fast_len(2 * CELLS, real=True)
     power = np.abs(fft.rfft(counts, size, axis=1)) ** 2
     autocorrelation = fft.irfft(power, size, axis=1)[:, :CELLS]

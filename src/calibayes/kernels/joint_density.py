@@ -20,7 +20,7 @@ from scipy.special import ndtri, xlogy
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_ascending, require_finite
 from calibayes.kernels.cut_points import inverse_cdf_quantile, quantiles, sort_columns
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_row_ranges, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_ranges, twin
 from calibayes.kernels.level_counts import offsets, weighted_counts
 
 STEPS = 15
@@ -129,35 +129,31 @@ def class_sums(
     ``left_out`` (n,) is the position of each row among the centers: its own kernel is left out of its sums.
     """
     incomplete = np.isnan(rows).any(axis=1)
-    if left_out is not None or not incomplete.any():
-        return _class_sums(rows, centers, square, steps, left_out)
-    # Complete rows, which take half of the products, by themselves.
-    order = np.argsort(incomplete, kind="stable")
-    parts = np.split(order, [len(order) - int(incomplete.sum())])
-    by_part = concatenate([_class_sums(rows[part], centers, square, steps) for part in parts])
-    back = np.argsort(order)
-    return ClassSums(steps, by_part.sums[:, back], by_part.nearest[back])
-
-
-def _class_sums(
-    rows: Array, centers: KernelRows, square: float, steps: Sequence[int], left_out: Array | None = None
-) -> ClassSums:
-    """`class_sums` of rows of which all are complete, or none is."""
+    if left_out is None and incomplete.any() and not incomplete.all():
+        # Complete rows, which take half of the products, by themselves.
+        order = np.argsort(incomplete, kind="stable")
+        parts = np.split(order, [len(order) - int(incomplete.sum())])
+        by_part = concatenate([class_sums(rows[part], centers, square, steps) for part in parts])
+        back = np.argsort(order)
+        return ClassSums(steps, by_part.sums[:, back], by_part.nearest[back])
     sums, nearest = np.empty((len(steps), len(rows), len(centers.ends) - 1)), np.empty(len(rows))
     row_factor, center_factor = _distance_factors(rows, centers)
     is_plain = left_out is None and center_factor is centers.factor
+    # The factor of squared distances at the first step, and how often kernels are squared before each step.
+    squarings = [0, *(after - before for before, after in pairwise(steps))]
+    kernels = centers.weight, centers.ends, 0.5 * 2.0 ** steps[0] / square, squarings
 
     def fill(part: slice) -> None:
         if is_plain:
-            sums[:, part], nearest[part] = _sums_around(rows[part], centers, square, steps)
+            sums[:, part], nearest[part] = kernel_sums_around(rows[part], centers.factor, *kernels)
             return
         distances = row_factor[part] @ center_factor
         if left_out is not None:
             distances[np.arange(len(distances)), left_out[part]] = np.inf
-        sums[:, part], nearest[part] = _sums_of_distances(distances, centers, square, steps)
+        sums[:, part], nearest[part] = kernel_sums(distances, *kernels)
 
-    map_row_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
-    return ClassSums(steps, sums, nearest)
+    map_ranges(fill, len(rows), centers.weight.nbytes // LARGER_RANGES)
+    return ClassSums(steps, sums, nearest * (0.5 / square))
 
 
 def posteriors(around: ClassSums, prior: Array, prior_rows: Array) -> Iterator[Array]:
@@ -194,7 +190,7 @@ def log_densities(rows: Array, centers: KernelRows, squares: Sequence[float]) ->
             logs.append(np.log(sums) - 0.5 * nearest / square - volume)
         return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(squares)))
 
-    return np.concatenate(map_row_ranges(range_densities, len(rows), centers.weight.nbytes // LARGER_RANGES))
+    return np.concatenate(map_ranges(range_densities, len(rows), centers.weight.nbytes // LARGER_RANGES))
 
 
 def _distance_factors(rows: Array, centers: KernelRows) -> tuple[Array, Array]:
@@ -207,30 +203,6 @@ def _distance_factors(rows: Array, centers: KernelRows) -> tuple[Array, Array]:
         return np.column_stack([rows, np.sum(rows * rows, axis=1), np.ones(len(rows))]), centers.factor
     filled = np.where(known, rows, 0.0)
     return np.column_stack([filled, np.sum(filled * filled, axis=1), known]), centers.incomplete_factor
-
-
-def _sums_of_distances(
-    distances: Array, centers: KernelRows, square: float, steps: Sequence[int]
-) -> tuple[Array, Array]:
-    """The ``sums`` (steps, n, k) and ``nearest`` (n,) of `ClassSums` from squared distances (n, m), overwritten."""
-    scale, squarings = _scale_and_squarings(square, steps)
-    sums, nearest = kernel_sums(distances, centers.weight, centers.ends, scale, squarings)
-    return sums, nearest * (0.5 / square)
-
-
-def _sums_around(
-    rows: Array, centers: KernelRows, square: float, steps: Sequence[int]
-) -> tuple[Array, Array]:
-    """The ``sums`` (steps, n, k) and ``nearest`` (n,) of `ClassSums` around complete rows (n, d)."""
-    scale, squarings = _scale_and_squarings(square, steps)
-    sums, nearest = kernel_sums_around(rows, centers.factor, centers.weight, centers.ends, scale, squarings)
-    return sums, nearest * (0.5 / square)
-
-
-def _scale_and_squarings(square: float, steps: Sequence[int]) -> tuple[float, list[int]]:
-    """The factor of squared distances at the first step, and how often kernels are squared before each step."""
-    squarings = [0, *(after - before for before, after in pairwise(steps))]
-    return 0.5 * 2.0 ** steps[0] / square, squarings
 
 
 def native_kernel_sums(
@@ -304,10 +276,8 @@ def relevance(x: Array, shares: Array, rows: float) -> Array:
     [0.69, 0.0]
     """
     step = max(RELEVANCE_CELLS // max(len(x), 1), 1)
-    parts = [
-        _block_relevance(x[:, start : start + step], shares, rows) for start in range(0, x.shape[1], step)
-    ]
-    return np.concatenate(parts)
+    starts = range(0, x.shape[1], step)
+    return np.concatenate([_block_relevance(x[:, start : start + step], shares, rows) for start in starts])
 
 
 def _block_relevance(x: Array, shares: Array, rows: float) -> Array:
@@ -320,11 +290,8 @@ def _block_relevance(x: Array, shares: Array, rows: float) -> Array:
     joint = weighted_counts(bins, shares, column_starts) / weight.sum()
     classes, marginal = shares.sum(axis=0) / weight.sum(), joint.sum(axis=0)
     first = column_starts[:-1]
-    information = (
-        np.add.reduceat(xlogy(joint, joint).sum(axis=0), first)
-        - np.add.reduceat(xlogy(marginal, marginal), first)
-        - xlogy(classes, classes).sum()
-    )
+    both, alone = xlogy(joint, joint).sum(axis=0), xlogy(marginal, marginal)
+    information = np.add.reduceat(both, first) - np.add.reduceat(alone, first) - xlogy(classes, classes).sum()
     sizes = np.add.reduceat(marginal > 0, first, dtype=np.int64)
     bias = (sizes - 1) * ((classes > 0).sum() - 1) / (2 * rows)
     return np.asarray(np.maximum(information - bias, 0.0))
@@ -454,9 +421,8 @@ class NormalScores:
 
     def apply(self, columns: Array) -> Array:
         """Scores of columns (n, d), (n, d)."""
-        return np.stack(
-            [np.interp(c, *knots) for c, knots in zip(columns.T, self.knots, strict=True)], axis=1
-        )
+        scores = [np.interp(column, *knots) for column, knots in zip(columns.T, self.knots, strict=True)]
+        return np.stack(scores, axis=1)
 
 
 def learn_normal_scores(columns: Array, weights: Array) -> NormalScores:
@@ -464,10 +430,9 @@ def learn_normal_scores(columns: Array, weights: Array) -> NormalScores:
     n = max(float(weights.sum()), 2.0)
     count = int(min(n, KNOTS))
     shares = (np.arange(count) + 0.5) / count
-    outer_shares = np.array([0.5 / n, 1 - 0.5 / n])
     inner = quantiles(columns, weights, shares)
     values = np.concatenate([columns.min(axis=0)[None], inner, columns.max(axis=0)[None]])
-    scores = ndtri(np.concatenate([outer_shares[:1], shares, outer_shares[1:]]))
+    scores = ndtri(np.concatenate([[0.5 / n], shares, [1 - 0.5 / n]]))
     return NormalScores(tuple(_merge_equal(column, scores) for column in values.T))
 
 

@@ -18,13 +18,12 @@ from calibayes.kernels import event_counts
 from calibayes.kernels.cut_points import CellCounts, CellTree, cell_counts, cell_weights, tree_arrays
 from calibayes.kernels.dispatch import (
     CODE_TYPES,
-    as_aligned,
     as_float64,
     as_int64,
     as_type,
     code_type,
     is_matrix,
-    map_row_ranges,
+    map_ranges,
     portable,
     row_major,
     twin,
@@ -99,8 +98,7 @@ def look_up(codes: Array, table: Array, first: Array) -> Array:
 @portable
 def sums_by_column(table: Array, first: Array) -> Array:
     """Sum over the cells of each column, repeated for each of its cells, (..., cells)."""
-    sums = np.add.reduceat(table, first[:-1], axis=-1)
-    return np.repeat(sums, np.diff(first), axis=-1)
+    return np.repeat(np.add.reduceat(table, first[:-1], axis=-1), np.diff(first), axis=-1)
 
 
 def draw(probability: Array, rng: np.random.Generator) -> Array:
@@ -129,11 +127,8 @@ def recode_counts(table: Array, codes: Sequence[Array], levels: Sequence[int]) -
     Level v of column j becomes level ``codes[j][v]`` of ``levels[j]``, or is dropped if that is negative.
     """
     tables = np.split(table, np.cumsum([len(code) for code in codes])[:-1], axis=1)
-    parts = [
-        recode_table(column, (code,), (size,))
-        for column, code, size in zip(tables, codes, levels, strict=True)
-    ]
-    return np.concatenate(parts, axis=1)
+    triples = zip(tables, codes, levels, strict=True)
+    return np.concatenate([recode_table(table, (code,), (size,)) for table, code, size in triples], axis=1)
 
 
 # -- codes ---------------------------------------------------------------------------------------------------------
@@ -177,9 +172,7 @@ def narrow_into(out: Array, codes: Array, levels: Array) -> Array:
 
 def column_maxima(codes: Array) -> Array:
     """`largest_codes` of a table of any number of rows, in parallel, (d,)."""
-    return np.max(
-        map_row_ranges(lambda rows: largest_codes(codes[rows]), len(codes), codes[:1].nbytes), axis=0
-    )
+    return np.max(map_ranges(lambda rows: largest_codes(codes[rows]), len(codes), codes[:1].nbytes), axis=0)
 
 
 def as_codes(integers: Array, levels: Array) -> Array:
@@ -192,10 +185,8 @@ def as_codes(integers: Array, levels: Array) -> Array:
 
 def narrow(integers: Array, levels: Array, kind: type[np.signedinteger]) -> tuple[Array, Array]:
     """Codes (n, d) of a given type, -1 outside the levels (d,), and the largest code of each input column, (d,)."""
-    out = np.empty(integers.shape, dtype=kind)
-    maxima = map_row_ranges(
-        lambda rows: narrow_into(out[rows], integers[rows], levels), len(integers), integers[:1].nbytes
-    )
+    out, size = np.empty(integers.shape, dtype=kind), integers[:1].nbytes
+    maxima = map_ranges(lambda rows: narrow_into(out[rows], integers[rows], levels), len(out), size)
     return out, np.max(maxima, axis=0)
 
 
@@ -306,10 +297,8 @@ def native_cell_totals(module: Any, x: Array, tree: CellTree, rows: LabeledRows)
     size = len(tree.child)
     entries, order = np.empty((2, size), dtype=np.int64)
     totals = np.empty((size, 3 + rows.columns))
-    out = entries, order, totals
-    count = module.cell_totals(as_float64(x), *tree_arrays(tree), *_row_arrays(rows), *out)
-    order = order[:count]
-    return CellTotals(entries[order], totals[order])
+    count = module.cell_totals(as_float64(x), *tree_arrays(tree), *_row_arrays(rows), entries, order, totals)
+    return CellTotals(entries[order[:count]], totals[order[:count]])
 
 
 @twin(native_cell_totals)
@@ -350,7 +339,7 @@ def united_cells(left: CellTotals, right: CellTotals) -> CellTotals:
 
 def native_code_totals(module: Any, codes: Array, first: int, size: int, rows: LabeledRows) -> Any:
     totals = np.zeros((size, 1 + rows.columns))
-    codes = as_aligned(np.ascontiguousarray(codes, dtype=codes.dtype.newbyteorder("=")))
+    codes = as_type(codes, codes.dtype.newbyteorder("="))
     module.add_code_totals(codes, first, *_row_arrays(rows), totals)
     return CodeTotals(totals[:, 0].astype(np.int64), totals[:, 1:].copy())
 
@@ -399,9 +388,8 @@ def flag_counts(x: Array, weights: Array) -> tuple[Array, Array]:
 @twin(native_flag_scores)
 def flag_scores(x: Array, zero: Array, one: Array) -> Array:
     """Sum over known cells of the entry of table ``zero`` or ``one`` (k, d), according to the cell, (n, k)."""
-    return np.asarray(
-        event_counts.scores(event_counts.filled(x), one - zero) + event_counts.sum_over_known(x, zero)
-    )
+    if_all_zero = event_counts.sum_over_known(x, zero)
+    return np.asarray(event_counts.scores(event_counts.filled(x), one - zero) + if_all_zero)
 
 
 # -- Places of rows among the rows of their class ------------------------------------------------------------

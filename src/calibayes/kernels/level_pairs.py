@@ -79,11 +79,9 @@ def count_by_products(codes: Array, weight: Array, levels: tuple[int, ...], pair
         indicators[np.arange(len(row_cells))[:, None], row_cells] = 1.0
         indicators = indicators[:, :-1]
         products += indicators.T @ (indicators * weight[rows, None])
-    starts, stops = first[:-1], first[1:]
-    tables = [
-        products[starts[i] : stops[i], starts[j] : stops[j]].ravel()
-        for i, j in zip(pairs.left, pairs.right, strict=True)
-    ]
+    of_column = [slice(*ends) for ends in pairwise(first)]
+    both = zip(pairs.left, pairs.right, strict=True)
+    tables = [products[of_column[i], of_column[j]].ravel() for i, j in both]
     return np.concatenate([np.zeros(0), *tables])
 
 
@@ -95,10 +93,8 @@ def count_by_bins(codes: Array, weight: Array, levels: tuple[int, ...], pairs: P
     for j, (start, stop) in enumerate(pairwise(starts)):
         if start < stop:
             partners, column = pairs.right[start:stop], columns[j]
-            shift, width = (
-                pairs.first[start:stop] - pairs.first[start],
-                pairs.first[stop] - pairs.first[start],
-            )
+            shift = pairs.first[start:stop] - pairs.first[start]
+            width = pairs.first[stop] - pairs.first[start]
             pair_cells = column * sizes[partners, None] + columns[partners] + shift[:, None]
             pair_cells = np.where((column < 0) | (columns[partners] < 0), width, pair_cells)
             tables.append(np.bincount(pair_cells.ravel(), np.tile(weight, len(partners)), width + 1)[:-1])
@@ -109,8 +105,7 @@ def pair_table(tables: Array, pairs: Pairs, levels: tuple[int, ...], parent: int
     """The table of two columns, (k, levels of the parent, levels of the child), from all tables (k, cells)."""
     left, right = min(parent, child), max(parent, child)
     [[pair]] = np.nonzero((pairs.left == left) & (pairs.right == right))
-    flat = tables[:, pairs.first[pair] : pairs.first[pair + 1]]
-    table = flat.reshape(-1, levels[left], levels[right])
+    table = tables[:, pairs.first[pair] : pairs.first[pair + 1]].reshape(-1, levels[left], levels[right])
     return table if parent == left else np.swapaxes(table, 1, 2)
 
 

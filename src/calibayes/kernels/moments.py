@@ -11,15 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import AnyArray, Array
-from calibayes.kernels.dispatch import (
-    as_float64,
-    is_matrix,
-    map_row_ranges,
-    namespace,
-    portable,
-    row_major,
-    twin,
-)
+from calibayes.kernels.dispatch import as_float64, is_matrix, map_ranges, namespace, portable, row_major, twin
 
 CELLS = 2**17
 """Numbers in a block of rows: a megabyte in float64."""
@@ -45,13 +37,11 @@ class CenteringBuffer:
 
     def centered(self, x: Array, center: Array, dtype: Any = np.float64) -> Array:
         """x - center in the given type, (n, d); valid until the next call."""
-        return np.subtract(x, center, out=self._array(x.shape, np.dtype(dtype)), casting="same_kind")
-
-    def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        n, d = shape
-        if dtype.char not in self._cells or self._cells[dtype.char].size < n * d:
-            self._cells[dtype.char] = np.empty(n * d, dtype=dtype)
-        return self._cells[dtype.char][: n * d].reshape(shape)
+        letter = np.dtype(dtype).char
+        if letter not in self._cells or self._cells[letter].size < x.size:
+            self._cells[letter] = np.empty(x.size, dtype=dtype)
+        out = self._cells[letter][: x.size].reshape(x.shape)
+        return np.subtract(x, center, out=out, casting="same_kind")
 
 
 @portable
@@ -70,8 +60,7 @@ def as_floats(x: Array) -> Array:
 @portable
 def zeroth(weights: Array) -> Array:
     """Sum of the weights of each class, (k,)."""
-    xp = namespace(weights)
-    return xp.ones(weights.shape[0], dtype=weights.dtype) @ weights
+    return namespace(weights).ones(weights.shape[0], dtype=weights.dtype) @ weights
 
 
 @portable
@@ -149,8 +138,7 @@ def up_to_second(
     With ``pool_second`` the outer products are summed over the classes, (1, d, d).
     """
     second_weights = sum_over_classes(weights) if pool_second else weights
-    first_moments = first_about(x, center, weights)
-    return zeroth(weights), first_moments, outer_about(x, center, second_weights)
+    return zeroth(weights), first_about(x, center, weights), outer_about(x, center, second_weights)
 
 
 def known_and_filled(x: Array) -> tuple[Array, Array]:
@@ -175,9 +163,7 @@ def power_sums(x: Array, center: Array, weights: Array) -> tuple[Array, Array, A
 
 
 def native_minimum_and_maximum(module: Any, x: Array) -> Any:
-    if not is_matrix(x, "f") or not x.size:
-        return NotImplemented
-    return module.ends(row_major(x))
+    return module.ends(row_major(x)) if is_matrix(x, "f") and x.size else NotImplemented
 
 
 @twin(native_minimum_and_maximum)
@@ -193,7 +179,7 @@ def extent(x: Array) -> tuple[float, float]:
     if not x.size:
         return 0.0, 0.0
     x = x.reshape(-1, 1) if x.ndim == 1 else x
-    low, high = np.transpose(map_row_ranges(lambda rows: minimum_and_maximum(x[rows]), len(x), x[:1].nbytes))
+    low, high = np.transpose(map_ranges(lambda rows: minimum_and_maximum(x[rows]), len(x), x[:1].nbytes))
     return float(np.min(low)), float(np.max(high))
 
 
@@ -203,7 +189,7 @@ def missing_counts(x: Array) -> Array:
     def range_counts(rows: slice) -> Array:
         return np.sum([_missing_in_block(x[rows][block]) for block in row_blocks(*x[rows].shape)], axis=0)
 
-    return np.sum(map_row_ranges(range_counts, len(x), x[:1].nbytes), axis=0)
+    return np.sum(map_ranges(range_counts, len(x), x[:1].nbytes), axis=0)
 
 
 def _missing_in_block(x: Array) -> Array:
@@ -221,7 +207,7 @@ def variances(x: Array, near: Array) -> Array:
     def range_sums(rows: slice) -> Array:
         return np.stack(power_sums(x[rows], near, np.ones((len(x[rows]), 1))))
 
-    _, first_sum, second_sum = np.sum(map_row_ranges(range_sums, len(x), x[:1].nbytes), axis=0)[:, 0]
+    _, first_sum, second_sum = np.sum(map_ranges(range_sums, len(x), x[:1].nbytes), axis=0)[:, 0]
     return np.maximum(second_sum / len(x) - (first_sum / len(x)) ** 2, 0.0)
 
 

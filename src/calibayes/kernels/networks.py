@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, reduce
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import logsumexp
@@ -24,11 +24,16 @@ MOST_CELLS = 2**26
 """Largest number of cells of a factor for one row."""
 
 
+Columns: TypeAlias = tuple[int, ...]
+Missing: TypeAlias = frozenset[int]
+"""The columns without a known value in some rows."""
+
+
 class Network(NamedTuple):
     """A directed acyclic graph over d columns and its conditional log probabilities."""
 
-    parents: tuple[tuple[int, ...], ...]
-    order: tuple[int, ...]
+    parents: tuple[Columns, ...]
+    order: Columns
     """All columns, parents before their children."""
     tables: Sequence[Array]
 
@@ -41,24 +46,16 @@ class Network(NamedTuple):
 class Factor(NamedTuple):
     """Log values by the levels of some missing columns."""
 
-    scope: tuple[int, ...]
+    scope: Columns
     values: Array
     """(n or 1, k, levels of each column of the scope)."""
-
-
-class Eliminated(NamedTuple):
-    """A column that was summed over, and the sum of the factors that contained it."""
-
-    column: int
-    joint: Factor
-    """The column is the last of its scope."""
 
 
 class Group(NamedTuple):
     """Missing columns of a row that are summed over together, and the columns whose tables contain one of them."""
 
-    missing: frozenset[int]
-    columns: tuple[int, ...]
+    missing: Missing
+    columns: Columns
 
 
 def log_sums(codes: Array, network: Network) -> Array:
@@ -104,8 +101,8 @@ def draw_missing(codes: Array, classes: Array, network: Network, rng: np.random.
     for rows, missing in _pattern_pieces(codes, network):
         needed = _with_known_below(network.parents, network.order, missing) & missing
         _, eliminated = _eliminate(_factors(codes[rows], network, missing, needed), network, keep=-1)
-        for j, joint in reversed(eliminated):
-            complete[rows, j] = _draw_from(joint, complete[rows], classes[rows], rng)
+        for joint in reversed(eliminated):
+            complete[rows, joint.scope[-1]] = _draw_from(joint, complete[rows], classes[rows], rng)
         for j in (j for j in network.order if j in missing - needed):
             joint = Factor((*network.parents[j], j), network.tables[j][None])
             complete[rows, j] = _draw_from(joint, complete[rows], classes[rows], rng)
@@ -119,7 +116,7 @@ def _draw_from(joint: Factor, rows: Array, classes: Array, rng: np.random.Genera
     return draw(np.exp(log_weight - log_weight.max(axis=1, keepdims=True)), rng)
 
 
-def _patterns(codes: Array) -> Iterator[tuple[Array, frozenset[int]]]:
+def _patterns(codes: Array) -> Iterator[tuple[Array, Missing]]:
     """Positions of the rows with the same columns missing, and these columns."""
     patterns, pattern_of_row = np.unique(codes < 0, axis=0, return_inverse=True)
     by_pattern = np.argsort(pattern_of_row.reshape(-1), kind="stable")
@@ -128,11 +125,10 @@ def _patterns(codes: Array) -> Iterator[tuple[Array, frozenset[int]]]:
         yield by_pattern[last - number : last], frozenset(np.flatnonzero(pattern).tolist())
 
 
-def _pattern_pieces(codes: Array, network: Network) -> Iterator[tuple[Array, frozenset[int]]]:
+def _pattern_pieces(codes: Array, network: Network) -> Iterator[tuple[Array, Missing]]:
     """`_patterns`, of few enough rows for memory."""
     for rows, missing in _patterns(codes):
-        group = Group(missing, network.order)
-        for piece in _pieces(rows, network, group):
+        for piece in _pieces(rows, network, Group(missing, network.order)):
             yield piece, missing
 
 
@@ -150,9 +146,7 @@ def _pieces(rows: Array, network: Network, group: Group) -> Iterator[Array]:
 
 
 @lru_cache(maxsize=2**14)
-def _groups(
-    parents: tuple[tuple[int, ...], ...], order: tuple[int, ...], missing: frozenset[int]
-) -> tuple[Group, ...]:
+def _groups(parents: tuple[Columns, ...], order: Columns, missing: Missing) -> tuple[Group, ...]:
     """The missing columns with a known one below them, grouped by the tables that they share."""
     relevant = _with_known_below(parents, order, missing)
     groups: list[tuple[set[int], set[int]]] = []
@@ -161,15 +155,12 @@ def _groups(
         if members:
             touching = [group for group in groups if group[0] & members]
             groups = [group for group in groups if not group[0] & members]
-            groups.append(
-                (members.union(*(g[0] for g in touching)), columns.union(*(g[1] for g in touching)))
-            )
+            members = members.union(*(group[0] for group in touching))
+            groups.append((members, columns.union(*(group[1] for group in touching))))
     return tuple(Group(frozenset(members), tuple(sorted(columns))) for members, columns in groups)
 
 
-def _with_known_below(
-    parents: tuple[tuple[int, ...], ...], order: tuple[int, ...], missing: frozenset[int]
-) -> frozenset[int]:
+def _with_known_below(parents: tuple[Columns, ...], order: Columns, missing: Missing) -> frozenset[int]:
     """The columns that are known or have a known column below them; sums over all others are 1."""
     relevant: set[int] = set()
     for j in reversed(order):
@@ -178,40 +169,39 @@ def _with_known_below(
     return frozenset(relevant)
 
 
-def _factors(
-    codes: Array, network: Network, missing: frozenset[int], columns: frozenset[int]
-) -> list[Factor]:
+def _factors(codes: Array, network: Network, missing: Missing, columns: frozenset[int]) -> list[Factor]:
     """The log probabilities of these columns, by the levels of the missing ones among them and their parents."""
     return [_factor(codes, network, j, missing) for j in network.order if j in columns or j not in missing]
 
 
-def _factor(codes: Array, network: Network, j: int, missing: frozenset[int]) -> Factor:
+def _factor(codes: Array, network: Network, j: int, missing: Missing) -> Factor:
     axes = (*network.parents[j], j)
     known = [axis for axis, column in enumerate(axes) if column not in missing]
     scope = tuple(column for column in axes if column in missing)
     free = [axis for axis, column in enumerate(axes) if column in missing]
     table = network.tables[j].transpose(*(1 + axis for axis in known), 0, *(1 + axis for axis in free))
-    values = table[tuple(codes[:, axes[axis]] for axis in known)] if known else table[None]
-    return Factor(scope, values)
+    return Factor(scope, table[tuple(codes[:, axes[axis]] for axis in known)] if known else table[None])
 
 
-def _eliminate(factors: list[Factor], network: Network, keep: int) -> tuple[list[Factor], list[Eliminated]]:
-    """Sum over all columns of the scopes but ``keep``: the factors that are left, and the steps."""
-    eliminated: list[Eliminated] = []
+def _eliminate(factors: list[Factor], network: Network, keep: int) -> tuple[list[Factor], list[Factor]]:
+    """Sum over all columns of the scopes but ``keep``: the factors that are left, and for each of these columns the sum
+    of the factors that contained it, in whose scope it is the last.
+    """
+    eliminated: list[Factor] = []
     for column, scope in _elimination([factor.scope for factor in factors], network, keep):
         joint = _joined([factor for factor in factors if column in factor.scope], scope)
         message = Factor(scope[:-1], logsumexp(joint.values, axis=-1))
         factors = [*(factor for factor in factors if column not in factor.scope), message]
-        eliminated.append(Eliminated(column, joint))
+        eliminated.append(joint)
     return factors, eliminated
 
 
-def _joined(factors: Sequence[Factor], scope: tuple[int, ...]) -> Factor:
+def _joined(factors: Sequence[Factor], scope: Columns) -> Factor:
     """The sum of factors, by the levels of the columns of a scope that contains theirs."""
     return Factor(scope, reduce(np.add, (_aligned(factor, scope) for factor in factors)))
 
 
-def _aligned(factor: Factor, scope: tuple[int, ...]) -> Array:
+def _aligned(factor: Factor, scope: Columns) -> Array:
     """The values with an axis for each column of another scope, of length 1 where they do not depend on it."""
     present = [factor.scope.index(column) for column in scope if column in factor.scope]
     values = factor.values.transpose(0, 1, *(2 + axis for axis in present))
@@ -219,9 +209,7 @@ def _aligned(factor: Factor, scope: tuple[int, ...]) -> Array:
     return np.expand_dims(values, absent)
 
 
-def _elimination(
-    scopes: Sequence[tuple[int, ...]], network: Network, keep: int
-) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _elimination(scopes: Sequence[Columns], network: Network, keep: int) -> Iterator[tuple[int, Columns]]:
     """The columns to sum over, each with the columns that its factors contain, itself last.
 
     Next is always the column with the smallest joint factor; of equal ones, that which comes last in the network.
@@ -237,11 +225,8 @@ def _elimination(
 def _largest_factor(network: Network, group: Group) -> int:
     """Number of cells of the largest factor when the columns of a group are summed over."""
     relevant = _with_known_below(network.parents, network.order, group.missing)
-    scopes = [
-        tuple(i for i in (*network.parents[j], j) if i in group.missing)
-        for j in group.columns
-        if j in relevant
-    ]
+    families = [(*network.parents[j], j) for j in group.columns if j in relevant]
+    scopes = [tuple(j for j in family if j in group.missing) for family in families]
     steps = _elimination(scopes, network, keep=-1)
     return max((prod(network.levels[j] for j in scope) for _, scope in steps), default=1)
 
@@ -279,13 +264,12 @@ def upward_pass(codes: Array, tree: TreeProbabilities) -> UpwardPass:
     result = UpwardPass(np.zeros((len(tree.tables[0]), len(codes))), missing, {})
     for j in reversed(tree.order):
         table, parent_codes = tree.tables[j], _parent_codes(codes, tree.parents[j])
-        parent_known, parent_missing = (
-            np.flatnonzero((codes[:, j] >= 0) & side) for side in (parent_codes >= 0, parent_codes < 0)
-        )
+        is_known = codes[:, j] >= 0
+        parent_known = np.flatnonzero(is_known & (parent_codes >= 0))
         result.total[:, parent_known] += table[:, parent_codes[parent_known], codes[parent_known, j]]
-        _add_message(
-            result, tree, j, parent_missing, table[:, :, codes[parent_missing, j]].transpose(0, 2, 1)
-        )
+        parent_missing = np.flatnonzero(is_known & (parent_codes < 0))
+        message = table[:, :, codes[parent_missing, j]].transpose(0, 2, 1)
+        _add_message(result, tree, j, parent_missing, message)
         if j in result.below:
             rows, message = missing[j], _log_sum(result.below[j], np.exp(table))
             parent_known = np.flatnonzero(parent_codes[rows] >= 0)
@@ -331,9 +315,8 @@ def tree_beliefs(codes: Array, tree: TreeProbabilities) -> tuple[Sequence[Array]
         if parent_missing := np.flatnonzero(parent_codes < 0).tolist():
             belief = posteriors[parent][:, np.searchsorted(passed.missing[parent], rows[parent_missing])]
             # The parent's posterior contains the message of this column, which is divided out.
-            message = np.broadcast_to(
-                likelihood[:, parent_missing], (*belief.shape[:2], probability.shape[2])
-            ) @ np.swapaxes(probability, 1, 2)
+            shape = *belief.shape[:2], probability.shape[2]
+            message = np.broadcast_to(likelihood[:, parent_missing], shape) @ np.swapaxes(probability, 1, 2)
             from_parent[:, parent_missing] = (belief / message) @ probability
         joint = from_parent * likelihood
         posteriors[j] = joint / joint.sum(axis=2, keepdims=True)

@@ -79,15 +79,8 @@ def native_assess(
     if not is_matrix(log_joint, "f") or log_joint.shape[1] == 0:
         return NotImplemented
     out = np.empty(log_joint.shape) if weights else None
-    objective, train, held = module.assess(
-        as_float64(log_joint),
-        as_int64(labels),
-        as_float64(weight),
-        as_float64(held_out),
-        generative,
-        decided,
-        out,
-    )
+    rows = as_float64(log_joint), as_int64(labels), as_float64(weight), as_float64(held_out)
+    objective, train, held = module.assess(*rows, generative, decided, out)
     return Assessment(objective, Scores(*train), Scores(*held), out)
 
 
@@ -161,12 +154,8 @@ def assess(
 
 
 def _scores(weight: Array, wrong: Array, log_true: Array) -> Scores:
-    return Scores(
-        float(weight.sum()),
-        float(weight @ wrong),
-        _weighted_sum(weight, -np.expm1(log_true)),
-        _weighted_sum(weight, -log_true),
-    )
+    soft_error, log_loss = (_weighted_sum(weight, -values) for values in (np.expm1(log_true), log_true))
+    return Scores(float(weight.sum()), float(weight @ wrong), soft_error, log_loss)
 
 
 def _weighted_sum(weight: Array, values: Array) -> float:
@@ -208,11 +197,9 @@ def best_temperature(
     log_posterior, codes, weight = log_posterior[labeled], codes[labeled], weight[labeled]
 
     def loss(log_temperature: float) -> float:
-        scaled = log_posterior / np.exp(log_temperature)
-        return float(-weight @ log_normalize(scaled)[0][rows, codes])
+        return float(-weight @ log_normalize(log_posterior / np.exp(log_temperature))[0][rows, codes])
 
-    optimum = minimize_scalar(loss, bounds=bounds, method="bounded")
-    return float(np.exp(optimum.x))
+    return float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
 
 
 def held_out_scores(log_posterior: Array, codes: Array, weight: Array) -> tuple[float, float]:
@@ -318,9 +305,8 @@ def log_loss(log_true: Array, shares: Array, weight: Array) -> float:
 def mix(log_posteriors: Array, weights: Array) -> Array:
     """log of the weighted average of posteriors, (n, k), from their logs (m, n, k) and weights (m,)."""
     used = weights > 0
-    return np.asarray(
-        np.logaddexp.reduce(log_posteriors[used] + np.log(weights[used])[:, None, None], axis=0)
-    )
+    log_shares = log_posteriors[used] + np.log(weights[used])[:, None, None]
+    return np.asarray(np.logaddexp.reduce(log_shares, axis=0))
 
 
 # -- Components of mixtures: arrays (n, parts) whose columns belong to classes, those of a class side by side
@@ -354,33 +340,15 @@ def draw_parts(shares: Array, owner: Array, classes: Array, rng: np.random.Gener
 
 
 def native_fused_pass(
-    module: Any,
-    codes: Array,
-    table: Array,
-    first: Array,
-    log_prior: Array,
-    labels: Array,
-    weight: Array,
-    held_out: Array,
-    generative: float,
-    decided: float,
+    module: Any, codes: Array, table: Array, first: Array, log_prior: Array, labels: Array, *inputs: Any
 ) -> Any:
     if not native_supports(codes, first, "iu") or len(table) == 0:
         return NotImplemented
+    weight, held_out, *shares = inputs
+    levels = row_major(codes), as_float64(table), as_int64(first)
+    rows = as_float64(log_prior), as_int64(labels), as_float64(weight), as_float64(held_out)
     counts, class_sums = np.empty(table.shape), np.empty(len(table))
-    sums = module.fused_pass(
-        row_major(codes),
-        as_float64(table),
-        as_int64(first),
-        as_float64(log_prior),
-        as_int64(labels),
-        as_float64(weight),
-        as_float64(held_out),
-        generative,
-        decided,
-        counts,
-        class_sums,
-    )
+    sums = module.fused_pass(*levels, *rows, *shares, counts, class_sums)
     if sums is None:  # too many classes or columns
         return NotImplemented
     objective, train, held = sums
@@ -388,27 +356,15 @@ def native_fused_pass(
 
 
 @twin(native_fused_pass)
-def fused_pass(
-    codes: Array,
-    table: Array,
-    first: Array,
-    log_prior: Array,
-    labels: Array,
-    weight: Array,
-    held_out: Array,
-    generative: float,
-    decided: float,
-) -> FusedSums:
+def fused_pass(codes: Array, table: Array, first: Array, log_prior: Array, *inputs: Any) -> FusedSums:
     """`look_up` of codes (n, d) in a table (k, cells), `assess` and `weighted_counts` without intermediate arrays.
 
-    ``log_prior`` (k,) is added to the log densities; the other arguments are those of `assess`.
+    ``log_prior`` (k,) is added to the log densities; the inputs are the other arguments of `assess`: labels, weight,
+    held_out, generative and decided.
     """
-    log_joint = log_prior + look_up(codes, table, first)
-    assessment = assess(log_joint, labels, weight, held_out, generative, decided)
-    weights = assessment.weights
-    return FusedSums(
-        assessment._replace(weights=None), weighted_counts(codes, weights, first), zeroth(weights)
-    )
+    assessment = assess(log_prior + look_up(codes, table, first), *inputs)
+    counts = weighted_counts(codes, assessment.weights, first)
+    return FusedSums(assessment._replace(weights=None), counts, zeroth(assessment.weights))
 
 
 # -- Euclidean projection onto the probability simplex -------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_number
 from calibayes.kernels import tree_nodes
-from calibayes.kernels.dispatch import map_items, map_row_ranges
+from calibayes.kernels.dispatch import map_items, map_ranges
 from calibayes.kernels.forests import MOST_LEAVES, Forest, TreeNodes, forest_of, grow_tree, leaf_codes
 from calibayes.kernels.level_counts import look_up, offsets
 from calibayes.kernels.posterior import log_normalize
@@ -61,14 +61,9 @@ class GrowthSettings:
     patience: int = 20
 
     def __post_init__(self) -> None:
-        for name, least, most in (
-            ("trees", 0, MOST_TREES),
-            ("leaves", 2, MOST_LEAVES),
-            ("rate", 1e-6, 1.0),
-            ("prior", 1e-6, 1e9),
-            ("least_variance", 1e-6, 1e12),
-            ("patience", 1, MOST_TREES),
-        ):
+        limits = {"trees": (0, MOST_TREES), "leaves": (2, MOST_LEAVES), "rate": (1e-6, 1.0)}
+        limits |= {"prior": (1e-6, 1e9), "least_variance": (1e-6, 1e12), "patience": (1, MOST_TREES)}
+        for name, (least, most) in limits.items():
             value = getattr(self, name)
             if not least <= value <= most:
                 raise ValueError(f"{name} must be from {least:g} to {most:g}, got {value!r}")
@@ -94,9 +89,7 @@ class GrowthRows(NamedTuple):
 
     def only(self, rows: Array) -> GrowthRows:
         """The rows where ``rows`` is true."""
-        return GrowthRows(
-            self.columns.rows(rows), self.labels[rows], self.weight[rows], self.log_scores[rows]
-        )
+        return GrowthRows(self.columns.rows(rows), *(array[rows] for array in self[1:]))
 
 
 def by_first_row(labels: Array, k: int) -> Array:
@@ -157,12 +150,9 @@ class Growth:
         self._scale, k = tree_nodes.scale_of(weight), log_scores.shape[1]
         self._rows = np.arange(columns.n, dtype=np.int32)
         self._fractions = columns.fractions()
-        self._options = tree_nodes.SplitOptions(
-            columns.order(),
-            self.direction,
-            self.settings.prior * self._scale,
-            self.settings.least_variance * self._scale * tree_nodes.packed_classes(k) / k,
-        )
+        prior = self.settings.prior * self._scale
+        least = self.settings.least_variance * self._scale * tree_nodes.packed_classes(k) / k
+        self._options = tree_nodes.SplitOptions(columns.order(), self.direction, prior, least)
         self._scores, self._held_out_scores = log_scores.copy(), self.fold.held_out.log_scores.copy()
         self.remember()
 
@@ -175,7 +165,9 @@ class Growth:
         if len(grown.bounds) < 2:
             return False
         sums = tree_nodes.leaf_sums(len(grown.bounds), grown.codes, labels, posterior, weight)
-        log_factor = self._rate() * self._steps(sums, grown.bounds)
+        # Larger after many trees, since a table that gains from so many has much to learn.
+        rate = self.settings.rate * min(FASTER ** (len(self.trees) // MANY_TREES), FASTEST)
+        log_factor = rate * self._steps(sums, grown.bounds)
         self._scores += log_factor[grown.codes]
         self.masses.append(sums.mass)
         self.trees.append(grown.tree)
@@ -184,10 +176,6 @@ class Growth:
             codes = leaf_codes(self.fold.held_out.columns, forest_of([grown.tree]))[:, 0]
             self._held_out_scores = self._held_out_scores + log_factor[codes]
         return True
-
-    def _rate(self) -> float:
-        """The rate of the next tree: larger after many trees, since a table that gains from so many has much to learn."""
-        return self.settings.rate * min(FASTER ** (len(self.trees) // MANY_TREES), FASTEST)
 
     def _steps(self, sums: tree_nodes.LeafSums, bounds: Array) -> Array:
         """The full step of each leaf and class, (leaves, k), within the bounds of the leaves."""
@@ -220,11 +208,16 @@ Report = Callable[[int, float], bool]
 """Called after each round with the number of rounds and the held-out log loss; a true result ends the growth."""
 
 
+def silent(rounds: int, loss: float) -> bool:
+    """The report that does nothing."""
+    return False
+
+
 def grow_forests(
     folds: Sequence[GrowthFold],
     settings: GrowthSettings,
     direction: Array | None = None,
-    report: Report = lambda rounds, loss: False,
+    report: Report = silent,
 ) -> GrownForests:
     """Grow a tree in each fold, round by round, until the held-out rows of all folds together gain no more.
 
@@ -269,7 +262,7 @@ def forest_scores(columns: tree_nodes.ByteColumns, forest: Forest, log_factor: A
     def of_rows(rows: slice) -> Array:
         return look_up(leaf_codes(columns.rows(rows), forest), log_factor, first)
 
-    return np.concatenate(map_row_ranges(of_rows, columns.n, forest.count))
+    return np.concatenate(map_ranges(of_rows, columns.n, forest.count))
 
 
 # -- Move the log factors of the leaves of given trees by what further rows show -----------------------------
@@ -292,9 +285,8 @@ def leaf_changes(
     """
     scores, changes = log_scores.copy(), [np.zeros((0, log_scores.shape[1]))]
     for own, count in zip(codes.T, leaves, strict=True):
-        sums = tree_nodes.leaf_sums(
-            count, own.astype(np.int32), labels, np.exp(log_normalize(scores)[0]), weight
-        )
+        posterior = np.exp(log_normalize(scores)[0])
+        sums = tree_nodes.leaf_sums(count, own.astype(np.int32), labels, posterior, weight)
         changes.append(rate * full_steps(sums, prior))
         if rate > 0:
             scores += changes[-1][own]

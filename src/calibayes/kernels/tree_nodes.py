@@ -85,9 +85,8 @@ def native_leaf_sums(
 ) -> Any:
     if not is_matrix(posterior, "f"):
         return NotImplemented
-    sums = LeafSums(
-        np.zeros((leaves, posterior.shape[1])), np.zeros((leaves, posterior.shape[1])), np.zeros(leaves)
-    )
+    residuals, variances = np.zeros((2, leaves, posterior.shape[1]))
+    sums = LeafSums(residuals, variances, np.zeros(leaves))
     arrays = (as_type(codes, np.int32), as_int64(labels), as_float64(posterior), as_float64(weight))
     module.leaf_sums(*arrays, *sums)
     return sums
@@ -211,9 +210,8 @@ def best_split(sums: Array, first: Array, options: SplitOptions, bounds: Bounds 
     for j in options.columns:
         column = sums[first[j] : first[j + 1]]
         for missing_left in (False, True) if column[0].any() else (False,):
-            gain, most, larger_left = _best_of_column(
-                column, options, int(options.direction[j]), bounds, missing_left=missing_left
-            )
+            direction = int(options.direction[j])
+            gain, most, larger_left = _best_of_column(column, options, direction, bounds, missing_left)
             if gain > best.gain:
                 is_left = missing_left if column[0].any() else larger_left
                 best = Split(gain, int(j), most, is_left)
@@ -221,7 +219,7 @@ def best_split(sums: Array, first: Array, options: SplitOptions, bounds: Bounds 
 
 
 def _best_of_column(
-    column: Array, options: SplitOptions, direction: int, bounds: Bounds, *, missing_left: bool
+    column: Array, options: SplitOptions, direction: int, bounds: Bounds, missing_left: bool
 ) -> tuple[float, int, bool]:
     """Gain and last code on the left of the best split of a column, (codes, c) packed sums; whether the left is larger."""
     if len(column) < 2:

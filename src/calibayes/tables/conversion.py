@@ -47,15 +47,12 @@ class ColumnConversion:
         d = len(self.names)
         require(len(set(self.names)) == d, "a name of a column occurs twice")
         require_length("types", self.types, d if self.types else 0)
-        require(
-            all(dtype.kind in COLUMN_KINDS for dtype in self.types),
-            "a column has a type that no column of a table can have",
-        )
+        are_possible = all(dtype.kind in COLUMN_KINDS for dtype in self.types)
+        require(are_possible, "a column has a type that no column of a table can have")
         require_positions("converters", self.converters, d)
         require_positions("identifiers", self.identifiers, d)
-        require(
-            self.converters.keys().isdisjoint(self.identifiers), "a column is both converted and left out"
-        )
+        are_apart = self.converters.keys().isdisjoint(self.identifiers)
+        require(are_apart, "a column is both converted and left out")
         are_known = all(isinstance(converter, Dates | Durations) for converter in self.converters.values())
         require(are_known, "converters must be Dates or Durations")
 
@@ -70,7 +67,9 @@ class ColumnConversion:
         taken, columns = set(self.names), []
         for j, converter in self.converters.items():
             for part in converter.parts:
-                name = _unused_name(f"{self.names[j]} ({part})", taken)
+                name = f"{self.names[j]} ({part})"
+                while name in taken:
+                    name += "_"
                 taken.add(name)
                 columns.append((j, part, name))
         return tuple(columns)
@@ -105,12 +104,10 @@ class ColumnConversion:
 
     def restored(self, columns: Sequence[Array], originals: Mapping[int, Array]) -> list[Array]:
         """Columns as they were read, from converted ones; cells that were known are taken from ``originals``."""
-        return [
-            _with_known(self.converters[j], columns[j], originals.get(j))
-            if j in self.converters
-            else columns[j]
-            for j in range(len(self.names))
-        ]
+        restored = list(columns[: len(self.names)])
+        for j, converter in self.converters.items():
+            restored[j] = _with_known(converter, restored[j], originals.get(j))
+        return restored
 
     def remark(self, j: int) -> str:
         """What was done to a column of the converted table; empty if nothing was."""
@@ -118,12 +115,6 @@ class ColumnConversion:
             source, part, _ = self.derived[j - len(self.names)]
             return f"{part} of {self.names[source]!r}"
         return self.converters[j].remark if j in self.converters else ""
-
-
-def _unused_name(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _with_known(converter: Converter, numbers: Array, original: Array | None) -> Array:

@@ -92,11 +92,9 @@ def found_numbers(
 
 def number_formats(decimal_comma: bool) -> list[NumberFormat]:
     """The ways to write numbers, in the order in which they are tried: ``1,250`` may be 1.25 or 1250."""
-    commas = [
-        NumberFormat(_with_thousands, "thousands separators"),
-        NumberFormat(_with_decimal_comma, DECIMAL_COMMAS),
-    ]
-    return [NumberFormat(plain_number), *(reversed(commas) if decimal_comma else commas)]
+    thousands = NumberFormat(_with_thousands, "thousands separators")
+    decimals = NumberFormat(_with_decimal_comma, DECIMAL_COMMAS)
+    return [NumberFormat(plain_number), *((decimals, thousands) if decimal_comma else (thousands, decimals))]
 
 
 def _numbers(cells: Iterable[str], form: NumberFormat) -> dict[str, float]:
@@ -148,10 +146,8 @@ class CsvOptions:
 
     def __post_init__(self) -> None:
         if self.separator is not None and len(self.character) != 1:
-            raise ValueError(
-                f"--separator is {self.separator!r}; it must be one character, or one of "
-                f"{', '.join(name for name in SEPARATOR_NAMES if name.isalpha())}"
-            )
+            keys = ", ".join(filter(str.isalpha, SEPARATOR_NAMES))
+            raise ValueError(f"--separator is {self.separator!r}; it must be one character, or one of {keys}")
         if self.decimal not in (None, ".", ","):
             raise ValueError(f"--decimal is {self.decimal!r}; it must be '.' or ','")
         if self.decimal == "," and self.character == ",":
@@ -277,9 +273,7 @@ def found_separator(beginning: str) -> str:
     header comes first.
     """
     rows = {separator: _first_rows(beginning, separator) for separator in SEPARATORS}
-    even = [
-        separator for separator, found in rows.items() if len(found[0]) > 1 and len({*map(len, found)}) == 1
-    ]
+    even = [mark for mark, found in rows.items() if len(found[0]) > 1 and len({*map(len, found)}) == 1]
     return max(even or SEPARATORS, key=lambda separator: len(rows[separator][0]))
 
 
@@ -295,10 +289,7 @@ def _first_rows(beginning: str, separator: str) -> list[list[str]]:
 
 NUMBER, TEXT, FLAG, DURATION = "number", "text", "flag", "duration"
 """What a column holds."""
-FLAGS = {
-    **dict.fromkeys(("true", "1", "1.0", "yes"), True),
-    **dict.fromkeys(("false", "0", "0.0", "no"), False),
-}
+FLAGS = dict.fromkeys(("true", "1", "1.0", "yes"), True) | dict.fromkeys(("false", "0", "0.0", "no"), False)
 """Ways to write a flag, in lower case."""
 
 
@@ -335,9 +326,8 @@ class CellFormat:
         if self.holds == NUMBER:
             return np.array([*self._numbers(cells), np.nan])[places]
         if self.holds == DURATION:
-            return np.array([*map(self._duration, cells), np.timedelta64("NaT", "us")], dtype="m8[us]")[
-                places
-            ]
+            durations = [*map(self._duration, cells), np.timedelta64("NaT", "us")]
+            return np.array(durations, dtype="m8[us]")[places]
         values = [self._flag(cell) if self.holds == FLAG else self._text(cell) for cell in cells]
         return _coded(values, places)
 
@@ -392,9 +382,8 @@ class CellFormat:
 def _coded(values: Sequence[Any], places: Array) -> CodedColumn:
     """A coded column of the values that occur; None is missing."""
     occurs = np.bincount(places, minlength=len(values) + 1)[: len(values)] > 0
-    distinct, codes = sorted_codes(
-        value if used else None for value, used in zip(values, occurs, strict=True)
-    )
+    used = [value if is_used else None for value, is_used in zip(values, occurs, strict=True)]
+    distinct, codes = sorted_codes(used)
     return CodedColumn(distinct, np.append(codes, len(distinct))[places])
 
 
@@ -422,11 +411,8 @@ def table_of_text(content: bytes, options: CsvOptions, where: str) -> TableFile:
         if len(row) != len(form.names):
             size = counted(len(row), "cell")
             raise ValueError(f"{where}: row {above + line} has {size}, but the header has {len(form.names)}")
-    columns = zip(*(row for _, row in body), strict=True)
-    parsed = [
-        parsed_column(name, cells, form.missing, decimal_comma=form.decimal_comma)
-        for name, cells in zip(form.names, columns, strict=True)
-    ]
+    columns = zip(form.names, zip(*(row for _, row in body), strict=True), strict=True)
+    parsed = [parsed_column(*pair, form.missing, decimal_comma=form.decimal_comma) for pair in columns]
     values, notes = zip(*parsed, strict=True)
     return TableFile(Table(form.names, values), tuple(chain.from_iterable(notes)))
 

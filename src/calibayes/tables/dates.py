@@ -75,9 +75,8 @@ def calendar_levels(dates: Array, part: str) -> Array:
     missing = np.isnat(dates)
     position_of, levels = CALENDAR[part]
     names = np.array([*levels, None], dtype=object)
-    return np.asarray(
-        names[np.where(missing, -1, position_of(np.where(missing, np.datetime64(0, "us"), dates)))]
-    )
+    positions = position_of(np.where(missing, np.datetime64(0, "us"), dates))
+    return np.asarray(names[np.where(missing, -1, positions)])
 
 
 def varying_parts(dates: Array) -> tuple[str, ...]:
@@ -138,7 +137,7 @@ TIME = (
     r"(?: ?(?P<half>[AaPp][Mm]))?(?: ?(?P<offset>Z|[+-]\d{2}:?\d{2}))?)?"
 )
 """A time of day after a date, with or without seconds, AM or PM and an offset from UTC."""
-YEAR, MONTH, DAY_SECONDS = r"(?P<year>\d{4})", r"(?P<month>\d{1,2})", r"(?P<day>\d{1,2})"
+YEAR, MONTH, DATE_DAY = r"(?P<year>\d{4})", r"(?P<month>\d{1,2})", r"(?P<day>\d{1,2})"
 MONTH_NAME = r"(?P<name>[A-Za-z]{3,9})"
 FULL_NAMES = (
     *("january", "february", "march", "april", "may", "june"),
@@ -210,18 +209,16 @@ class Moment(NamedTuple):
 
 
 FORMATS = (
-    DateFormat("YYYY-MM-DD", rf"{YEAR}-{MONTH}-{DAY_SECONDS}", "{year:04d}-{month:02d}-{day:02d}"),
-    DateFormat("YYYY/MM/DD", rf"{YEAR}/{MONTH}/{DAY_SECONDS}", "{year:04d}/{month:02d}/{day:02d}"),
+    DateFormat("YYYY-MM-DD", rf"{YEAR}-{MONTH}-{DATE_DAY}", "{year:04d}-{month:02d}-{day:02d}"),
+    DateFormat("YYYY/MM/DD", rf"{YEAR}/{MONTH}/{DATE_DAY}", "{year:04d}/{month:02d}/{day:02d}"),
     DateFormat("YYYY-MM", rf"{YEAR}-(?P<month>\d{{2}})", "{year:04d}-{month:02d}"),
-    DateFormat("DD.MM.YYYY", rf"{DAY_SECONDS}\.{MONTH}\.{YEAR}", "{day:02d}.{month:02d}.{year:04d}"),
-    DateFormat("DD/MM/YYYY", rf"{DAY_SECONDS}/{MONTH}/{YEAR}", "{day:02d}/{month:02d}/{year:04d}"),
-    DateFormat("MM/DD/YYYY", rf"{MONTH}/{DAY_SECONDS}/{YEAR}", "{month:02d}/{day:02d}/{year:04d}"),
-    DateFormat("DD-MM-YYYY", rf"{DAY_SECONDS}-{MONTH}-{YEAR}", "{day:02d}-{month:02d}-{year:04d}"),
-    DateFormat("MM-DD-YYYY", rf"{MONTH}-{DAY_SECONDS}-{YEAR}", "{month:02d}-{day:02d}-{year:04d}"),
-    DateFormat(
-        "DD Mon YYYY", rf"{DAY_SECONDS}[ -]{MONTH_NAME}[ -]{YEAR}", "{day:02d} {month_name} {year:04d}"
-    ),
-    DateFormat("Mon DD, YYYY", rf"{MONTH_NAME} {DAY_SECONDS},? {YEAR}", "{month_name} {day:02d}, {year:04d}"),
+    DateFormat("DD.MM.YYYY", rf"{DATE_DAY}\.{MONTH}\.{YEAR}", "{day:02d}.{month:02d}.{year:04d}"),
+    DateFormat("DD/MM/YYYY", rf"{DATE_DAY}/{MONTH}/{YEAR}", "{day:02d}/{month:02d}/{year:04d}"),
+    DateFormat("MM/DD/YYYY", rf"{MONTH}/{DATE_DAY}/{YEAR}", "{month:02d}/{day:02d}/{year:04d}"),
+    DateFormat("DD-MM-YYYY", rf"{DATE_DAY}-{MONTH}-{YEAR}", "{day:02d}-{month:02d}-{year:04d}"),
+    DateFormat("MM-DD-YYYY", rf"{MONTH}-{DATE_DAY}-{YEAR}", "{month:02d}-{day:02d}-{year:04d}"),
+    DateFormat("DD Mon YYYY", rf"{DATE_DAY}[ -]{MONTH_NAME}[ -]{YEAR}", "{day:02d} {month_name} {year:04d}"),
+    DateFormat("Mon DD, YYYY", rf"{MONTH_NAME} {DATE_DAY},? {YEAR}", "{month_name} {day:02d}, {year:04d}"),
 )
 """The formats that are recognized."""
 
@@ -256,10 +253,9 @@ def _moment(found: re.Match[str]) -> Moment | None:
     hour = _hour(int(fields["hour"] or 0), fields["half"])
     microsecond = int((fields["fraction"] or "0").ljust(6, "0")[:6])
     minute, second = int(fields["minute"] or 0), int(fields["second"] or 0)
+    year, day = int(fields["year"]), int(fields.get("day") or 1)
     try:
-        date = datetime.datetime(
-            int(fields["year"]), month, int(fields.get("day") or 1), hour, minute, second, microsecond
-        )
+        date = datetime.datetime(year, month, day, hour, minute, second, microsecond)
         return Moment(date - _shift(fields["offset"]), fields["offset"] is not None)
     except (ValueError, OverflowError):
         return None
@@ -368,9 +364,8 @@ class Dates:
         dates = self.read(table, j)
         parts = varying_parts(local_dates(dates, self.zone)) if calendar else ()
         known = dates[~np.isnat(dates)]
-        return replace(
-            self, parts=parts, are_days=self.zone is None and bool((known == known.astype("M8[D]")).all())
-        )
+        are_days = self.zone is None and bool((known == known.astype("M8[D]")).all())
+        return replace(self, parts=parts, are_days=are_days)
 
     def read(self, table: Table, j: int) -> Array:
         """The column as dates. Raises ValueError if it holds none."""
@@ -388,17 +383,16 @@ class Dates:
         """Dates from text; what is not written in the format is missing, with a warning."""
         form = FORMATS[0] if self.form is None else self.form
         values, codes = distinct_values(table, j)
-        moments = [_moment_of_column(form, value) for value in values.tolist()]
+        cells = values.tolist()
+        moments = [form.read(cell) if isinstance(cell, str) else None for cell in cells]
         for moment in moments:
             if moment is not None:
                 self._refuse_other_zone(moment.has_offset, table.names[j])
-        unread = [value for value, moment in zip(values.tolist(), moments, strict=True) if moment is None]
+        unread = [place for place, moment in enumerate(moments) if moment is None]
         if unread:
-            count = int(
-                np.isin(codes, [place for place, moment in enumerate(moments) if moment is None]).sum()
-            )
+            count = int(np.isin(codes, unread).sum())
             warn(
-                f"column {table.names[j]!r}: {count} of {table.n} cells, such as {unread[0]!r}, are no dates written as "
+                f"column {table.names[j]!r}: {count} of {table.n} cells, such as {cells[unread[0]]!r}, are no dates written as "
                 f"{form.name}: taken as missing",
                 ColumnWarning,
             )
@@ -459,10 +453,6 @@ def learned_dates(table: Table, j: int) -> Dates | None:
 def _each_known(function: Callable[[datetime.datetime], Any], dates: Array) -> Array:
     """A function of each date, as an object array; None where missing."""
     return np.array([None if date is None else function(date) for date in dates.tolist()], dtype=object)
-
-
-def _moment_of_column(form: DateFormat, value: Any) -> Moment | None:
-    return form.read(value) if isinstance(value, str) else None
 
 
 def _refuse_unless_missing(table: Table, j: int, held: str) -> None:

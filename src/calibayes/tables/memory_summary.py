@@ -11,8 +11,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels import cut_points, moments
-from calibayes.kernels.cut_points import distinct_sample
-from calibayes.kernels.dispatch import map_row_ranges
+from calibayes.kernels.dispatch import map_ranges
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.kernels.level_counts import codes_and_maxima, offsets, weighted_counts
 from calibayes.tables import summary as summaries
@@ -61,22 +60,13 @@ MOST_CELLS = LARGEST_COUNTED * 64
 """Levels of all columns together up to which integers are counted in one array."""
 
 
-def level_weights(
-    table: Table, indices: Sequence[int], weight: Array, *, weights_needed: bool
-) -> list[tuple[Array, Array]]:
-    """For each column its distinct values, ascending, and their total weights.
-
-    If the weights are not needed, the second array may have any positive numbers instead: for integers that is faster.
-    Raises ValueError if a column is all missing.
-    """
-    of_integers = _of_integers(table, indices, weight if weights_needed else None)
-    return of_integers or _of_any_values(table, indices, weight)
-
-
 def _of_integers(
     table: Table, indices: Sequence[int], weight: Array | None
 ) -> list[tuple[Array, Array]] | None:
-    """`level_weights` of small non-negative integers, by counting; None if the columns are not that."""
+    """Distinct values of columns of small non-negative integers, and their total weights; None if the columns are not that.
+
+    They are counted, which is faster than sorting; without weights, the second array has any positive numbers.
+    """
     integers = integer_matrix(table, indices)
     result = None if integers is None or not len(integers) else codes_and_maxima(integers)
     if result is None or result[1].sum() > MOST_CELLS:
@@ -105,11 +95,11 @@ def _cell_weights(codes: Array, weight: Array, starts: Array) -> Array:
     def of_rows(rows: slice) -> Array:
         return weighted_counts(codes[rows], weight[rows, None], starts)[0]
 
-    return np.sum(map_row_ranges(of_rows, len(codes), codes[:1].nbytes), axis=0)
+    return np.sum(map_ranges(of_rows, len(codes), codes[:1].nbytes), axis=0)
 
 
 def _of_any_values(table: Table, indices: Sequence[int], weight: Array) -> list[tuple[Array, Array]]:
-    """`level_weights` of values of any type, by sorting."""
+    """Distinct values of columns of any type, by sorting, and their total weights."""
     missing = np.stack([table.missing_mask(j) for j in indices], axis=1)
     refuse_all_missing(table, indices, missing)
     columns = [distinct_values(table, j) for j in indices]
@@ -139,12 +129,8 @@ def refined(tree: cut_points.CellTree, counts: cut_points.CellCounts) -> cut_poi
     sizes = (span >> shift.astype(np.uint64)).astype(np.int64) + 1
     child = np.append(tree.child, np.full(sizes.sum(), -1, dtype=np.int32))
     child[counts.entries[heavy]] = np.arange(len(tree.base), len(tree.base) + len(base))
-    return cut_points.CellTree(
-        np.append(tree.base, base),
-        np.append(tree.shift, shift),
-        np.append(tree.first, tree.first[-1] + np.cumsum(sizes)),
-        child,
-    )
+    first = np.append(tree.first, tree.first[-1] + np.cumsum(sizes))
+    return cut_points.CellTree(np.append(tree.base, base), np.append(tree.shift, shift), first, child)
 
 
 def _bit_length(numbers: Array) -> Array:
@@ -197,7 +183,8 @@ class MemorySummary(summaries.TableSummary):
         return self._missing(j)[1]
 
     def levels(self, indices: Sequence[int], *, weights_needed: bool) -> list[tuple[Array, Array]]:
-        return level_weights(self.head, indices, self._weights, weights_needed=weights_needed)
+        of_integers = _of_integers(self.head, indices, self._weights if weights_needed else None)
+        return of_integers or _of_any_values(self.head, indices, self._weights)
 
     def moments(self, indices: Sequence[int]) -> summaries.Moments:
         columns, n = numeric_matrix(self.head, indices), len(self.weight)
@@ -250,11 +237,9 @@ class MemorySummary(summaries.TableSummary):
     def _exact(self, j: int, values: Array, positions: Array) -> summaries.ColumnSummary:
         """The summary of a column with a cell for each distinct value."""
         rows, size = np.bincount(positions, minlength=len(values)), len(values)
-        weights = (
-            rows.astype(np.float64)
-            if self._counts_rows
-            else np.bincount(positions, self._weights[self._known(j)], size)
-        )
+        weights: Array = rows.astype(np.float64)
+        if not self._counts_rows:
+            weights = np.bincount(positions, self._weights[self._known(j)], size)
         kept = positions if self.n <= KEPT_ROWS else None
         return summaries.values_summary(values, rows, weights, lambda: self._class_weights(j, size, kept))
 
@@ -279,13 +264,11 @@ class MemorySummary(summaries.TableSummary):
 
         def count_classes() -> Array:
             labels = self._labels[self._known(j)]
-            return cut_points.cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)[
-                counts.entries
-            ]
+            by_entry = cut_points.cell_weights(self._known_numbers(j), tree, labels, weight, self.k + 1)
+            return by_entry[counts.entries]
 
-        return summaries.cells_summary(
-            counts, distinct_sample(numbers, summaries.MOST_SAMPLED), count_classes
-        )
+        sampled = cut_points.distinct_sample(numbers, summaries.MOST_SAMPLED)
+        return summaries.cells_summary(counts, sampled, count_classes)
 
     @cached_property
     def _is_complete(self) -> bool:

@@ -34,9 +34,7 @@ class FromArray:
 
 FROM_ARRAY = FromArray()
 EAGER_LIBRARIES = frozenset(
-    library
-    for library in nw.Implementation
-    if library.is_pandas_like() or library.is_polars() or library.is_pyarrow()
+    kind for kind in nw.Implementation if kind.is_pandas_like() or kind.is_polars() or kind.is_pyarrow()
 )
 """Libraries of data frames that hold their rows in memory."""
 
@@ -53,24 +51,17 @@ class FromFrame:
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        require(
-            isinstance(self.library, nw.Implementation) and self.library in EAGER_LIBRARIES,
-            f"{self.library!r} is no library of data frames in memory",
-        )
-        require(
-            all(isinstance(label, Hashable) for label in self.labels),
-            "labels contains a value that is no name",
-        )
+        is_eager = isinstance(self.library, nw.Implementation) and self.library in EAGER_LIBRARIES
+        require(is_eager, f"{self.library!r} is no library of data frames in memory")
+        are_names = all(isinstance(label, Hashable) for label in self.labels)
+        require(are_names, "labels contains a value that is no name")
         for name in ("categorical", "days"):
             require_length(name, getattr(self, name), len(self.labels))
 
     def build(self, names: Sequence[str], types: Sequence[np.dtype[Any]], columns: Sequence[Array]) -> Any:
         typed = [as_type(column, dtype) for column, dtype in zip(columns, types, strict=True)]
-        cells = {
-            name: column.tolist() if column.dtype.kind == "O" else column
-            for name, column in zip(names, typed, strict=True)
-        }
-        frame = nw.from_dict(cells, backend=self.library)
+        cells = [column.tolist() if column.dtype.kind == "O" else column for column in typed]
+        frame = nw.from_dict(dict(zip(names, cells, strict=True)), backend=self.library)
         if categorical_names := list(compress(names, self.categorical)):
             frame = frame.with_columns(nw.col(*categorical_names).cast(nw.String).cast(nw.Categorical))
         if day_names := list(compress(names, self.days)):

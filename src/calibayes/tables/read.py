@@ -54,11 +54,8 @@ def is_duckdb(source: Any) -> bool:
 
 def is_of_pyarrow(source: Any) -> bool:
     """Whether an object is a dataset, table or batch of pyarrow; looked up by name, without an import."""
-    return any(
-        kind.__module__.partition(".")[0] == "pyarrow"
-        and kind.__name__ in ("Dataset", "RecordBatch", "Table")
-        for kind in type(source).__mro__
-    )
+    kinds = [kind for kind in type(source).__mro__ if kind.__module__.partition(".")[0] == "pyarrow"]
+    return any(kind.__name__ in ("Dataset", "RecordBatch", "Table") for kind in kinds)
 
 
 def is_streamed(source: Any) -> bool:
@@ -143,11 +140,8 @@ def module_of_pyarrow(name: str) -> Any:
 def is_text(kind: Any) -> bool:
     """Whether a type of Arrow is one of strings."""
     types = pyarrow().types
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or (hasattr(types, "is_string_view") and types.is_string_view(kind))
-    )
+    is_view = hasattr(types, "is_string_view") and types.is_string_view(kind)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or is_view)
 
 
 def holds_text(kind: Any) -> bool:
@@ -326,7 +320,8 @@ def read_frame(frame: Any) -> Table:
         raise ValueError("Found array with 0 sample(s): the table has no rows")
     columns = [_frame_column(series) for series in wrapped.iter_columns()]
     types = tuple(column.dtype for column in columns)
-    content = _stacked_if_numeric(columns)
+    is_numeric = all(column.dtype.kind in "fiu" for column in columns)
+    content = np.stack(columns, axis=1) if is_numeric else tuple(columns)
     zones = _zones(columns, lambda j: _series_zone(wrapped[wrapped.columns[j]]))
     names, coded = refuse_duplicate_names(names), coded_columns(columns)
     return Table(names, content, types, origin_of(wrapped), distinct_cache=coded, zones=zones)
@@ -422,12 +417,6 @@ def _series_zone(series: Any) -> str | None:
     return zone_of(series.to_numpy()) if isinstance(series.dtype, nw.Object | nw.Unknown) else None
 
 
-def _stacked_if_numeric(columns: list[Array]) -> Array | tuple[Array, ...]:
-    if columns and all(column.dtype.kind in "fiu" for column in columns):
-        return np.stack(columns, axis=1)
-    return tuple(columns)
-
-
 def _with_inferred_type(column: Array, name: str) -> Array:
     """An object array as integers, floats, dates, durations or booleans if every known value is one, else unchanged.
 
@@ -459,6 +448,5 @@ def _refuse_unsupported(types: set[type], name: str) -> None:
             f"column {name!r}: a cell's argument must be a string or a number, not {containers[0]}"
         )
     if types & {bool, np.bool_} and not types <= {bool, np.bool_}:  # True and 1 would be the same level
-        raise ValueError(
-            f"column {name!r} mixes values of types {', '.join(sorted(kind.__name__ for kind in types))}"
-        )
+        listed = ", ".join(sorted(kind.__name__ for kind in types))
+        raise ValueError(f"column {name!r} mixes values of types {listed}")

@@ -67,10 +67,8 @@ class ArraySource:
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         """The given rows as a block; ``first`` is the number of its first row in the table."""
-        columns = {
-            name: _sparse_rows(array, rows) if is_sparse(array) else array[rows]
-            for name, array in self.columns.items()
-        }
+        tables = self.columns.items()
+        columns = {name: _sparse_rows(x, rows) if is_sparse(x) else x[rows] for name, x in tables}
         return Block(columns, self.labels[rows], self.weight[rows], self.held_out[rows], first)
 
     def parts(self) -> Sequence[Callable[[], Block]]:

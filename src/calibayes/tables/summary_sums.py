@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_finite
 from calibayes.kernels import cut_points, level_counts
 from calibayes.kernels.cut_points import DistinctSample, distinct_sample
+from calibayes.kernels.level_counts import LabeledRows
 from calibayes.kernels.moments import known_moments
 from calibayes.tables import summary as summaries
 from calibayes.tables.conversion import verify_distinct
@@ -75,13 +76,13 @@ class DistinctSums:
         return DistinctSums(values, rows, weights)
 
 
-def distinct_sums(values: Array, positions: Array, rows: level_counts.LabeledRows) -> DistinctSums:
+def distinct_sums(values: Array, positions: Array, rows: LabeledRows) -> DistinctSums:
     """Sums of rows whose values are at ``positions`` (n,) among the distinct ones, or after them if missing."""
     totals = level_counts.code_totals(positions, 0, len(values) + 1, rows)
     return DistinctSums(values, totals.rows[:-1], totals.weights[:-1])
 
 
-def number_sums(numbers: Array, rows: level_counts.LabeledRows, most: int) -> DistinctSums | None:
+def number_sums(numbers: Array, rows: LabeledRows, most: int) -> DistinctSums | None:
     """Sums of the distinct numbers of a column (n,), NaN where missing; None if there are more than ``most``."""
     if numbers.dtype.kind in "iu" and (sums := _integer_sums(numbers, rows, most)) is not None:
         return sums
@@ -98,7 +99,7 @@ def number_sums(numbers: Array, rows: level_counts.LabeledRows, most: int) -> Di
     return distinct_sums(found[0], positions, rows)
 
 
-def _integer_sums(numbers: Array, rows: level_counts.LabeledRows, most: int) -> DistinctSums | None:
+def _integer_sums(numbers: Array, rows: LabeledRows, most: int) -> DistinctSums | None:
     """Sums of integers, by counting; None if they are too far from each other, or from zero to be float64 numbers."""
     if not len(numbers):
         return None
@@ -128,18 +129,19 @@ def _united(left: Array, right: Array, name: str) -> tuple[Array, Array, Array]:
 # -- Rows and weights of cells of the ordered bits of a column's numbers, which can be added -----------------
 
 
+NO_SAMPLE = DistinctSample(np.zeros(0), 0)
+
+
 @dataclass(frozen=True)
 class CellSums:
-    """The cells of a tree that have rows, and some of the distinct numbers."""
+    """The cells of a tree that have rows, and some of the distinct numbers.
+
+    Missing numbers (NaN) are in no cell, weights of rows without a label (-1) in the last column.
+    """
 
     cells: level_counts.CellTotals
-    sampled: DistinctSample
+    sampled: DistinctSample = NO_SAMPLE
     """Some of the distinct numbers; none in the passes after the first, which has them all the same."""
-
-    @property
-    def counts(self) -> cut_points.CellCounts:
-        """Rows, smallest and largest number, and total weight of each cell."""
-        return self.cells.counts
 
     @property
     def weights(self) -> Array:
@@ -152,44 +154,28 @@ class CellSums:
         return int(self.cells.totals[:, 0].sum())
 
     def __add__(self, other: CellSums) -> CellSums:
-        return CellSums(
-            level_counts.united_cells(self.cells, other.cells), _united_cells(self.sampled, other.sampled)
-        )
+        cells = level_counts.united_cells(self.cells, other.cells)
+        return CellSums(cells, _united_cells(self.sampled, other.sampled))
 
 
-NO_SAMPLE = DistinctSample(np.zeros(0), 0)
-
-
-def cell_sums(
-    x: Array,
-    tree: cut_points.CellTree,
-    rows: level_counts.LabeledRows,
-    sampled: DistinctSample = NO_SAMPLE,
-) -> CellSums:
-    """Sums of the numbers x (n,); missing ones (NaN) are in no cell, rows without a label (-1) in the last column."""
-    return CellSums(level_counts.cell_totals(x, tree, rows), sampled)
+Counts: TypeAlias = DistinctSums | CellSums
 
 
 def in_root_cells(distinct: DistinctSums) -> CellSums:
     """The sums of distinct numbers in the cells of the root."""
     if not len(distinct.values):
         empty = np.zeros(0, dtype=np.int64)
-        return CellSums(
-            level_counts.cells_with(cut_points.CellCounts(empty, empty, *np.zeros((3, 0))), distinct.weights),
-            NO_SAMPLE,
-        )
-    entries, first = np.unique(
-        cut_points.cell_numbers(distinct.values, cut_points.root_tree()), return_index=True
-    )
+        counts = cut_points.CellCounts(empty, empty, *np.zeros((3, 0)))
+        return CellSums(level_counts.cells_with(counts, distinct.weights))
+    cells = cut_points.cell_numbers(distinct.values, cut_points.root_tree())
+    entries, first = np.unique(cells, return_index=True)
     last = np.append(first[1:], len(distinct.values)) - 1
     rows = np.add.reduceat(distinct.rows, first)
     weights = np.add.reduceat(distinct.weights, first, axis=0)
-    counts = cut_points.CellCounts(
-        entries, rows, distinct.values[first], distinct.values[last], weights.sum(axis=1)
-    )
-    return CellSums(
-        level_counts.cells_with(counts, weights), distinct_sample(distinct.values, summaries.MOST_SAMPLED)
-    )
+    low, high = distinct.values[first], distinct.values[last]
+    counts = cut_points.CellCounts(entries, rows, low, high, weights.sum(axis=1))
+    sampled = distinct_sample(distinct.values, summaries.MOST_SAMPLED)
+    return CellSums(level_counts.cells_with(counts, weights), sampled)
 
 
 def _united_cells(left: DistinctSample, right: DistinctSample) -> DistinctSample:
@@ -209,10 +195,6 @@ MOST_SURVEYS = 8
 """Surveys that are remembered in a process."""
 
 
-def _new_key() -> str:
-    return f"{np.random.SeedSequence().entropy:x}"
-
-
 @dataclass(frozen=True)
 class SeenNumbers:
     """The distinct numbers of the blocks that a process has counted in one survey of a table.
@@ -221,7 +203,7 @@ class SeenNumbers:
     distinct numbers, those of further blocks need not be found.
     """
 
-    key: str = field(default_factory=_new_key)
+    key: str = field(default_factory=lambda: f"{np.random.SeedSequence().entropy:x}")
 
     def exceeds(self, j: int) -> bool:
         """Whether column j is known to have too many distinct numbers."""
@@ -348,7 +330,7 @@ class ColumnSums:
     """Sums of a column over some rows. They can be added in any order."""
 
     name: str
-    counts: DistinctSums | CellSums
+    counts: Counts
     missing_rows: int
     missing_weight: float
     moments: MomentSums | None
@@ -356,27 +338,16 @@ class ColumnSums:
 
     def __add__(self, other: ColumnSums) -> ColumnSums:
         moments = None if self.moments is None or other.moments is None else self.moments.plus(other.moments)
-        return ColumnSums(
-            self.name,
-            _added(self.counts, other.counts, self.name),
-            self.missing_rows + other.missing_rows,
-            self.missing_weight + other.missing_weight,
-            moments,
-        )
-
-    @property
-    def known_rows(self) -> int:
-        """Number of rows whose value is known."""
-        return self.counts.known_rows
+        counts = _added(self.counts, other.counts, self.name)
+        missing = self.missing_rows + other.missing_rows, self.missing_weight + other.missing_weight
+        return ColumnSums(self.name, counts, *missing, moments)
 
     def summary(self) -> summaries.ColumnSummary:
         """The summary of the column, if these are the sums of all rows."""
-        weights = self.counts.weights
-        if isinstance(self.counts, DistinctSums):
-            return summaries.values_summary(
-                self.counts.values, self.counts.rows, weights.sum(axis=1), lambda: weights
-            )
-        return summaries.cells_summary(self.counts.counts, self.counts.sampled, lambda: weights)
+        counts, weights = self.counts, self.counts.weights
+        if isinstance(counts, DistinctSums):
+            return summaries.values_summary(counts.values, counts.rows, weights.sum(axis=1), lambda: weights)
+        return summaries.cells_summary(counts.cells.counts, counts.sampled, lambda: weights)
 
 
 def first_plan(columns: Sequence[int], k: int, weight: Array) -> SurveyPlan:
@@ -395,7 +366,7 @@ def next_plan(plan: SurveyPlan, totals: Mapping[str, ColumnSums]) -> SurveyPlan 
     for j, tree in plan.trees.items():
         counts = totals[str(j)].counts
         if isinstance(counts, CellSums):
-            further = refined(cut_points.root_tree() if tree is None else tree, counts.counts)
+            further = refined(cut_points.root_tree() if tree is None else tree, counts.cells.counts)
             if further is not None:
                 trees[j] = further
     return SurveyPlan(trees, plan.k, plan.unit, plan.number + 1, plan.seen) if trees else None
@@ -413,21 +384,20 @@ def column_sums(table: Table, weight: Array, codes: Array | None, plan: SurveyPl
     first count cells only.
     """
     labels = np.full(table.n, -1) if codes is None or not plan.k else codes
-    rows = level_counts.LabeledRows(labels.astype(np.int32), summaries.rounded(weight, plan.unit), plan.k + 1)
-    total = float(rows.weight.sum())
-    return {
-        str(j): _first_sums(table, j, rows, total, plan)
-        if tree is None
-        else ColumnSums(table.names[j], cell_sums(table.column(j), tree, rows), 0, 0.0, None)
-        for j, tree in plan.trees.items()
-    }
+    rows = LabeledRows(labels.astype(np.int32), summaries.rounded(weight, plan.unit), plan.k + 1)
+    total, sums = float(rows.weight.sum()), {}
+    for j, tree in plan.trees.items():
+        if tree is None:
+            sums[str(j)] = _first_sums(table, j, rows, total, plan)
+        else:
+            counts = CellSums(level_counts.cell_totals(table.column(j), tree, rows))
+            sums[str(j)] = ColumnSums(table.names[j], counts, 0, 0.0, None)
+    return sums
 
 
-def _first_sums(
-    table: Table, j: int, rows: level_counts.LabeledRows, total: float, plan: SurveyPlan
-) -> ColumnSums:
+def _first_sums(table: Table, j: int, rows: LabeledRows, total: float, plan: SurveyPlan) -> ColumnSums:
     """Sums of a column in the first pass; ``total`` is the weight of all rows of the block."""
-    counts: DistinctSums | CellSums
+    counts: Counts
     if table.is_numeric(j):
         counts, moments = _number_sums(table, j, rows, plan)
     else:
@@ -436,9 +406,7 @@ def _first_sums(
     return ColumnSums(table.names[j], counts, table.n - counts.known_rows, total - known_weight, moments)
 
 
-def _number_sums(
-    table: Table, j: int, rows: level_counts.LabeledRows, plan: SurveyPlan
-) -> tuple[DistinctSums | CellSums, MomentSums]:
+def _number_sums(table: Table, j: int, rows: LabeledRows, plan: SurveyPlan) -> tuple[Counts, MomentSums]:
     """Counts of distinct numbers if they are not too many, else of cells; and moments."""
     numbers = table.column(j)
     counts = None if plan.seen.exceeds(j) else number_sums(numbers, rows, summaries.MOST_DISTINCT)
@@ -449,7 +417,8 @@ def _number_sums(
     pivot = pivot_of(numbers)
     moments = known_moments(numbers, pivot)
     _refuse_large(table, j, np.array([moments.low, moments.high]))
-    cells = cell_sums(numbers, cut_points.root_tree(), rows, plan.seen.sample(j, numbers))
+    totals = level_counts.cell_totals(numbers, cut_points.root_tree(), rows)
+    cells = CellSums(totals, plan.seen.sample(j, numbers))
     return cells, _around(cells.known_rows, pivot, moments.total, moments.squares)
 
 
@@ -466,9 +435,7 @@ def _refined(before: ColumnSums | None, sums: ColumnSums) -> ColumnSums:
     return replace(before, counts=replace(sums.counts, sampled=before.counts.sampled))
 
 
-def _added(
-    left: DistinctSums | CellSums, right: DistinctSums | CellSums, name: str
-) -> DistinctSums | CellSums:
+def _added(left: Counts, right: Counts, name: str) -> Counts:
     """The sum of two counts: of distinct values if there are not too many, else of cells."""
     if isinstance(left, DistinctSums) and isinstance(right, DistinctSums):
         both = left.plus(right, name)
@@ -516,8 +483,7 @@ class Streamed(summaries.TableSummary):
         return summaries.Moments(center, np.array([0.0 if part is None else part.variance for part in sums]))
 
     def check_numbers(self, indices: Sequence[int]) -> None:
-        others = [j for j in indices if not holds_booleans(self.contents(j))]
-        refuse_other_kind(self.head, others, "fiub")
+        refuse_other_kind(self.head, [j for j in indices if not holds_booleans(self.contents(j))], "fiub")
         self.refuse_all_missing(indices)
 
     def encoded(self, encoder: Any) -> Any:

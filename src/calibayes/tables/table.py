@@ -171,9 +171,8 @@ class Table:
     def used(self) -> Sequence[int]:
         """Positions of all columns but identifiers, which are left out unless a family is bound to them."""
         left_out = () if self.conversion is None else self.conversion.identifiers
-        return (
-            [j for j in range(len(self.names)) if j not in left_out] if left_out else range(len(self.names))
-        )
+        positions = range(len(self.names))
+        return [j for j in positions if j not in left_out] if left_out else positions
 
     def dtype_kind(self, j: int) -> str:
         """NumPy's one-letter code of the type of column j: "f", "i", "u", "b", "O", "U", "M", "m"."""
@@ -186,11 +185,6 @@ class Table:
     def is_categorical(self, j: int) -> bool:
         """Whether column j is of a categorical type of a data-frame library."""
         return isinstance(self.origin, FromFrame) and self.origin.categorical[j]
-
-    def first_of_other_kind(self, indices: Sequence[int], kinds: str) -> int | None:
-        """The first of the given columns whose type is none of these kinds, or None."""
-        candidates = indices if isinstance(self.content, tuple) else indices[:1]
-        return next((j for j in candidates if self.dtype_kind(j) not in kinds), None)
 
     def matrix(self, indices: Sequence[int]) -> Array:
         """The given columns as one array, (n, len(indices)); not a copy if they are all columns of a stored array."""
@@ -265,13 +259,10 @@ class Table:
             if selection.all():
                 return self
             selection = np.flatnonzero(selection)  # faster for several columns
-        distinct = {
-            j: occurring(values, codes[selection]) for j, (values, codes) in self.distinct_cache.items()
-        }
-        stored = self.content
-        content = (
-            tuple(column[selection] for column in stored) if isinstance(stored, tuple) else stored[selection]
-        )
+        known = self.distinct_cache.items()
+        distinct = {j: occurring(values, codes[selection]) for j, (values, codes) in known}
+        parts = self.content
+        content = tuple(part[selection] for part in parts) if isinstance(parts, tuple) else parts[selection]
         originals = {j: column[selection] for j, column in self.originals.items()}
         cache: dict[Any, tuple[Any, Any]] | None = None if self.cache is None else {}
         return replace(
@@ -358,7 +349,8 @@ def integer_matrix(table: Table, indices: Sequence[int]) -> Array | None:
 
 def refuse_other_kind(table: Table, indices: Sequence[int], kinds: str) -> None:
     """Raise ValueError if the type of a column is none of these kinds."""
-    other = table.first_of_other_kind(indices, kinds)
+    candidates = indices if isinstance(table.content, tuple) else indices[:1]
+    other = next((j for j in candidates if table.dtype_kind(j) not in kinds), None)
     if other is not None:
         raise ValueError(
             f"column {table.names[other]!r} does not hold numbers: could not convert its values to float. "
@@ -371,13 +363,10 @@ def _booleans_as_numbers(table: Table, indices: Sequence[int]) -> Table:
     """The table with object columns of booleans and missing values as 0, 1 and NaN."""
     if not isinstance(table.content, tuple):
         return table
-    selected = set(indices)
-    columns = [
-        np.array([np.nan if is_missing(value) else float(value) for value in column])
-        if j in selected and holds_booleans(column)
-        else column
-        for j, column in enumerate(table.content)
-    ]
+    columns = list(table.content)
+    for j in indices:
+        if holds_booleans(columns[j]):
+            columns[j] = np.array([np.nan if is_missing(value) else float(value) for value in columns[j]])
     return Table(table.names, tuple(columns))
 
 
@@ -444,10 +433,8 @@ def _sorted_with_codes(column: Array, missing: Array, name: str) -> tuple[Array,
 # -- The size of the training table, and what its columns hold ------------------------------------------------
 
 
-NUMBER_KINDS = frozenset(
-    [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
-    + ["float16", "float32", "float64", "longdouble"]
-)
+INTEGER_KINDS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+NUMBER_KINDS = INTEGER_KINDS | {"float16", "float32", "float64", "longdouble"}
 OTHER_KINDS = frozenset(("boolean", "category", "date", "datetime", "duration", "object", "string"))
 
 
@@ -487,12 +474,11 @@ class TrainingTable:
 
     def __add__(self, other: TrainingTable) -> TrainingTable:
         """The rows of both tables, which have the same columns."""
-        missing = self.missing
-        if any(other.missing):
-            missing = tuple(map(operator.add, self.missing, other.missing))
-        return replace(
-            self, rows=self.rows + other.rows, labeled=self.labeled + other.labeled, missing=missing
+        rows, labeled = self.rows + other.rows, self.labeled + other.labeled
+        missing = (
+            tuple(map(operator.add, self.missing, other.missing)) if any(other.missing) else self.missing
         )
+        return replace(self, rows=rows, labeled=labeled, missing=missing)
 
     def __sub__(self, other: TrainingTable) -> TrainingTable:
         """The table without the rows of another one.
@@ -514,15 +500,12 @@ class TrainingTable:
     def verify(self) -> None:
         """Raises ValueError if the numbers do not fit together."""
         require(self.rows >= 0, f"the training table has {self.rows} rows")
-        require(
-            0 <= self.labeled <= self.rows,
-            f"{self.labeled} of {self.rows} rows of the training table have a label",
-        )
+        labeled = f"{self.labeled} of {self.rows} rows of the training table have a label"
+        require(0 <= self.labeled <= self.rows, labeled)
         require_length("kinds of the training table", self.kinds, len(self.columns))
         require_length("missing cells of the training table", self.missing, len(self.columns))
-        require(
-            len(set(self.columns)) == len(self.columns), "two columns of the training table have one name"
-        )
+        are_different = len(set(self.columns)) == len(self.columns)
+        require(are_different, "two columns of the training table have one name")
         unknown = sorted(set(self.kinds) - NUMBER_KINDS - OTHER_KINDS)
         require(not unknown, f"the training table has a column of the unknown kind {unknown[:1]}")
         outside = [count for count in self.missing if not 0 <= count <= self.rows]
@@ -543,16 +526,14 @@ def _missing(table: Table) -> tuple[int, ...]:
     if content.dtype.kind == "f" and not np.isnan(table.value_range(content)[0]):
         return (0,) * d
     if is_sparse(content):
-        is_missing = np.isnan(content.data)
-        return tuple(np.bincount(content.indices[is_missing], minlength=d).tolist())
+        return tuple(np.bincount(content.indices[np.isnan(content.data)], minlength=d).tolist())
     if content.dtype.kind == "f":
         return tuple(moments.missing_counts(content).tolist())
     return tuple(_missing_in(table, j) for j in range(d)) if content.dtype.kind in "mM" else (0,) * d
 
 
 def _missing_in(table: Table, j: int) -> int:
-    can_miss = table.dtype_kind(j) in "fmMO"
-    return int(np.count_nonzero(table.missing_mask(j))) if can_miss else 0
+    return int(np.count_nonzero(table.missing_mask(j))) if table.dtype_kind(j) in "fmMO" else 0
 
 
 def _kinds(table: Table) -> tuple[str, ...]:
@@ -569,9 +550,8 @@ def _column_kind(table: Table, j: int, dtype: np.dtype[Any]) -> str:
         return "date"
     if dtype.kind != "O":
         return _kind_of_type(dtype)
-    return _object_kind(
-        table.originals[j] if j in table.originals else table.column(j), table.missing_mask(j)
-    )
+    column = table.originals[j] if j in table.originals else table.column(j)
+    return _object_kind(column, table.missing_mask(j))
 
 
 def _object_kind(column: Array, missing: Array) -> str:

@@ -14,10 +14,10 @@ from sklearn.model_selection import StratifiedKFold
 import calibayes as cb
 from calibayes.datasets import load_penguins
 from calibayes.kernels import forests
-from calibayes.kernels.dispatch import numpy_only
 from calibayes.kernels.tree_growth import forest_scores
 from calibayes.model.checked_rows import new_table
 from tests.estimators.trees.data import interaction, rising
+from tests.kernel_versions import numpy_only
 
 ABILITIES = ("sample", "score_samples", "fill", "outlier_threshold")
 

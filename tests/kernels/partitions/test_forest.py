@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibayes.kernels.dispatch import native_kernels, numpy_only, thread_limit, use_instruction_set
+from calibayes.kernels.dispatch import native_kernels, thread_limit
 from calibayes.kernels.forests import MOST_LEAVES, ONE_LEAF, TreeNodes, forest_of, grow_tree, leaf_codes
+from tests.kernel_versions import numpy_only, use_instruction_set
 from tests.kernels.partitions.oracle import options, random_rows
 from tests.seeds import generator
 

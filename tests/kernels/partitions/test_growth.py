@@ -7,7 +7,7 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from calibayes.kernels import forests as tree
-from calibayes.kernels.dispatch import numpy_only, thread_limit
+from calibayes.kernels.dispatch import thread_limit
 from calibayes.kernels.forests import forest_of, leaf_codes
 from calibayes.kernels.tree_growth import (
     LARGEST_STEP,
@@ -19,6 +19,7 @@ from calibayes.kernels.tree_growth import (
     grow_forests,
 )
 from calibayes.kernels.tree_nodes import ByteColumns, byte_columns
+from tests.kernel_versions import numpy_only
 from tests.seeds import generator
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibayes.kernels.dispatch import numpy_only, thread_limit
+from calibayes.kernels.dispatch import thread_limit
 from calibayes.kernels.tree_nodes import (
     NO_SPLIT,
     Bounds,
@@ -15,6 +15,7 @@ from calibayes.kernels.tree_nodes import (
     residual,
     variance,
 )
+from tests.kernel_versions import numpy_only
 from tests.kernels.partitions.oracle import best_of, every_split, gain, is_on_left, options, random_rows
 from tests.seeds import generator
 

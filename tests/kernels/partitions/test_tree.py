@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from calibayes.kernels import forests
-from calibayes.kernels.dispatch import native_kernels, numpy_only, thread_limit, use_instruction_set
+from calibayes.kernels.dispatch import native_kernels, thread_limit
 from calibayes.kernels.forests import forest_of, leaf_codes
+from tests.kernel_versions import numpy_only, use_instruction_set
 from tests.kernels.partitions.oracle import leaves_by_definition, options, random_rows
 from tests.seeds import generator
 

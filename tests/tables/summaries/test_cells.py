@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from calibayes.kernels.cut_points import cell_counts, cell_numbers, ordered_bits, root_tree
-from calibayes.kernels.dispatch import numpy_only
 from calibayes.tables.memory_summary import MOST_SHARE, PARTS, PASSES, divided
+from tests.kernel_versions import numpy_only
 from tests.seeds import generator
 
 N = 6000

@@ -33,7 +33,7 @@ def test_distinct_values_become_cells_only_if_all_rows_together_have_too_many(mo
     assert isinstance(totals["0"].counts, CellSums)
     assert isinstance(totals["1"].counts, DistinctSums)
     assert 1 < passes <= 4
-    assert totals["0"].known_rows == N
+    assert totals["0"].counts.known_rows == N
     exact, passes = totals_of(read_frame(frame()[:400]), np.ones(400), None, parts(400, 60, rng), 0)
     assert isinstance(exact["0"].counts, DistinctSums)
     assert passes == 1
@@ -58,7 +58,7 @@ def test_sums_can_be_sent_to_another_process_and_are_small():
     sent = pickle.dumps(sums)
     assert len(sent) < 200_000
     again = pickle.loads(sent) + sums
-    np.testing.assert_array_equal(again.counts.counts.rows, 2 * sums.counts.counts.rows)
+    np.testing.assert_array_equal(again.counts.cells.counts.rows, 2 * sums.counts.cells.counts.rows)
     assert pickle.loads(pickle.dumps(plan)).seen.exceeds(0)
 
 
