@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout
-from calibayes.families.covariances import Expected, Full
+from calibayes.families.covariances import Expected, Full, Moments
 
 # -- Moments about a point of its own for each class, for classes that are far apart in relation to their spread
 #
@@ -52,7 +52,7 @@ def scatter(shape: Full, statistics: Arrays) -> tuple[Array, Array]:
 
 def moments_about_centers(
     shape: Full, columns: Array, centers: Array, weights: Array, expected: Expected
-) -> tuple[Array, Array, Array]:
+) -> Moments:
     """`Full.moments_about` with a center for each class, (k, d)."""
     covariances = np.broadcast_to(expected.covariance, (len(centers), *expected.covariance.shape[1:]))
     parts = []
@@ -63,11 +63,6 @@ def moments_about_centers(
         parts.append(shape.moments_about(columns[rows], center, weights[rows, c : c + 1], of_class))
     count, first, second = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return count, first, shape.pool(second)
-
-
-def far_cells(mean: Array, variances: Array, count: Array) -> Array:
-    """Classes and columns whose variance has lost digits, (k, d) booleans: means minus the center, variances (g, d)."""
-    return np.asarray((count > 0) & (mean != 0) & (np.maximum(variances, 0.0) < FAR * mean**2))
 
 
 def moved_moments(shape: Full, statistics: Arrays, shift: Array) -> Arrays:
@@ -118,7 +113,10 @@ class ClassCenters:
 
     def recentered(self, statistics: Arrays) -> Self:
         mean, variances = self._means_and_variances(statistics)
-        far = far_cells(mean, variances, as_matrix(statistics["count"]))
+        # Classes and columns whose variance has lost digits.
+        far = (
+            (mean != 0) & (np.maximum(variances, 0.0) < FAR * mean**2) & (as_matrix(statistics["count"]) > 0)
+        )
         return self._with_offsets(self.offset_values + np.where(far, mean, 0.0)) if far.any() else self
 
     def gains(self, statistics: Arrays, *, more_to_come: bool = False) -> bool:
@@ -126,9 +124,8 @@ class ClassCenters:
         shares = self.sizes(as_matrix(statistics["count"]))
         average = np.sum(shares * variances, axis=0) / np.sum(shares, axis=0)
         rounding = self.resolution.max(axis=0)
-        is_lost = (variances > self.resolution) | (FAR * self.offset_values**2 > average) & (
-            average > rounding
-        )
+        is_known = average > rounding
+        is_lost = (variances > self.resolution) | (FAR * self.offset_values**2 > average) & is_known
         is_unknown = more_to_come & (average <= rounding)
         return bool(((self.offset_values != 0) & (is_lost | is_unknown)).any())
 
