@@ -9,8 +9,15 @@ import numpy as np
 
 from calibayes.core import verify
 from calibayes.core.abilities import GradientStep, LeftOut
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.families.counts import LEAST_SHARE, PseudoCounts, floored
+from calibayes.core.protocols import Array, Arrays, Generator, Layout, ValidStatistics
+from calibayes.families.counts import (
+    LEAST_SHARE,
+    CountsKnownCells,
+    LogProbabilities,
+    PseudoCounts,
+    floored,
+    keep_nonnegative,
+)
 from calibayes.families.density import UNBOUND
 from calibayes.families.priors import Gamma
 from calibayes.kernels import event_counts, moments
@@ -19,7 +26,7 @@ from calibayes.kernels.posterior import LARGEST_LOG, log_project
 
 
 @dataclass(frozen=True)
-class Poisson:
+class Poisson(CountsKnownCells):
     """The rate of events of each class and column. A missing value (NaN) is skipped.
 
     Counts need not be integers: the factorial of the density is then a gamma function, and the density no longer sums
@@ -63,24 +70,19 @@ class Poisson:
         return self.prior.shape if self.prior else 0.0
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Poisson:
-        return self._with_pseudo_rows(start if pooled is None else pooled)._checked(start)
-
-    def _with_pseudo_rows(self, statistics: Arrays) -> Poisson:
-        if self.prior is None:
-            return self
-        count = statistics["count"].sum(axis=0)
-        mean = statistics["sum"].sum(axis=0) / np.where(count > 0, count, 1.0)
-        return replace(self, pseudo_rows=self.prior.pseudo_rows(np.maximum(mean, LEAST_SHARE)))
-
-    def _checked(self, start: Arrays) -> Poisson:
-        empty = ~(start["count"] + self.pseudo_rows > 0)
+        pseudo_rows, statistics = self.pseudo_rows, start if pooled is None else pooled
+        if self.prior is not None:
+            count = statistics["count"].sum(axis=0)
+            mean = statistics["sum"].sum(axis=0) / np.where(count > 0, count, 1.0)
+            pseudo_rows = self.prior.pseudo_rows(np.maximum(mean, LEAST_SHARE))
+        empty = ~(start["count"] + pseudo_rows > 0)
         if empty.any():
             c, j = np.argwhere(empty)[0]
             raise ValueError(
                 f"class {self.layout.classes[c]!r} has no known cell in column {self.layout.columns[j]!r}: "
                 "give a prior (prior=Gamma()) or leave the column out"
             )
-        return self
+        return replace(self, pseudo_rows=pseudo_rows)
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {
@@ -130,18 +132,12 @@ class Poisson:
         moved = np.clip(parameters["log_rate"] + rate * gradient, np.log(LEAST_SHARE), LARGEST_LOG)
         return GradientStep({"rate": np.exp(moved), "log_rate": moved}, None)
 
-    def has_hidden(self, columns: Array) -> bool:
-        return False  # missing values are not counted, so the statistics do not depend on the parameters
-
     def log_prior(self, parameters: Arrays) -> float:
         """Log prior density of the log rates."""
-        return float(
-            np.sum(self._pseudo_events * parameters["log_rate"] - self.pseudo_rows * parameters["rate"])
-        )
+        events = self._pseudo_events * parameters["log_rate"]
+        return float(np.sum(events - self.pseudo_rows * parameters["rate"]))
 
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         drawn = rng.poisson(parameters["rate"][classes]).astype(np.float64)
         return drawn if given is None else np.where(np.isnan(given), drawn, given)
 
@@ -165,10 +161,7 @@ class Poisson:
         mean = np.maximum(others["sum"], 0.0) / np.where(others["count"] > 0, others["count"], 1.0)
         pseudo_rows = np.zeros(x.shape)
         if self.prior is not None:
-            fixed = self.prior.rate
-            pseudo_rows = (
-                self.prior.shape / np.maximum(mean, LEAST_SHARE) if fixed is None else pseudo_rows + fixed
-            )
+            pseudo_rows = self.prior.pseudo_rows(np.maximum(mean, LEAST_SHARE))
         own = left_out.codes == np.arange(k)[:, None]
         count, total = (
             np.maximum(left_out.statistics[name][:, None, :] - own[:, :, None] * removed[name], 0.0)
@@ -206,10 +199,7 @@ class EventCounts(PseudoCounts):
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         """An event count that would be negative, or a row count that would not be positive, keeps its value."""
-        invalid = {"count": ~(proposed["count"] >= 0), "rows": ~(proposed["rows"] > 0)}
-        counts = {name: np.where(invalid[name], current[name], value) for name, value in proposed.items()}
-        frozen = sum(int(mask.sum()) for mask in invalid.values())
-        return ValidStatistics(counts, frozen, np.zeros(len(counts["rows"]), dtype=bool))
+        return keep_nonnegative(current, proposed, positive="rows")
 
     @abstractmethod
     def event_weights(self, parameters: Arrays) -> Array:
@@ -236,7 +226,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Multinomial(EventCounts):
+class Multinomial(EventCounts, LogProbabilities):
     """For each class, the probability that an event falls into each column.
 
     The density is that of a row given its length (number of events), multinomial coefficient included: it sums to one
@@ -261,10 +251,7 @@ class Multinomial(EventCounts):
         total = count.sum(axis=1, keepdims=True)
         log_probability = event_counts.log_in_place(count)
         log_probability -= np.log(total)
-        return {
-            "log_probability": log_probability,
-            "length": np.atleast_1d(length),
-        }
+        return {"log_probability": log_probability, "length": np.atleast_1d(length)}
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = len(self.layout.classes), len(self.layout.columns)
@@ -284,18 +271,10 @@ class Multinomial(EventCounts):
     def event_weights(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["log_probability"])
 
-    def gradient_step(
-        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
-    ) -> GradientStep:
-        moved = parameters["log_probability"] + rate * direction["count"]
-        return GradientStep({**parameters, "log_probability": log_project(moved)}, None)
+    def _projected(self, log_probability: Array) -> Array:
+        return log_project(log_probability)
 
-    def log_prior(self, parameters: Arrays) -> float:
-        return float(np.sum(self._pseudo * parameters["log_probability"]))
-
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         if given is not None and not np.isnan(given).all():
             raise ValueError(
                 "Multinomial cannot sample rows in which some cells are given: sample whole rows instead"
@@ -368,12 +347,11 @@ class Complement(EventCounts):
     def verify_parameters(self, parameters: Arrays) -> None:
         k, d = len(self.layout.classes), len(self.layout.columns)
         verify.require_arrays("parameters", parameters, {"weight": (k, d)}, least=-verify.TOLERANCE)
+        weight = parameters["weight"]
         if not self.norm:
-            verify.require_sums_of_one(
-                "weight", verify.probabilities_of("weight", -parameters["weight"]).sum(axis=1)
-            )
-        elif d > 1:
-            verify.require_sums_of_one("weight", parameters["weight"].sum(axis=1))
+            weight = verify.probabilities_of("weight", -weight)
+        if not self.norm or d > 1:
+            verify.require_sums_of_one("weight", weight.sum(axis=1))
 
     def event_weights(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["weight"])
