@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 
@@ -112,12 +112,12 @@ class ClassCenters:
         return moved_moments(self.shape, statistics, shift) if np.any(shift) else statistics
 
     def recentered(self, statistics: Arrays) -> Self:
-        mean, variances = self._means_and_variances(statistics)
+        (mean, variances), count = self._means_and_variances(statistics), as_matrix(statistics["count"])
         # Classes and columns whose variance has lost digits.
-        far = (
-            (mean != 0) & (np.maximum(variances, 0.0) < FAR * mean**2) & (as_matrix(statistics["count"]) > 0)
-        )
-        return self._with_offsets(self.offset_values + np.where(far, mean, 0.0)) if far.any() else self
+        far = (count > 0) & (mean != 0) & (np.maximum(variances, 0.0) < FAR * mean**2)
+        if not far.any():
+            return self
+        return replace(cast(Any, self), offsets=self.offset_values + np.where(far, mean, 0.0))
 
     def gains(self, statistics: Arrays, *, more_to_come: bool = False) -> bool:
         _, variances = self._means_and_variances(statistics)
@@ -133,11 +133,7 @@ class ClassCenters:
         if self.offsets is None and other.offsets is None:
             return self
         theirs = np.where(other.offset_values != 0, other.centers - self.layout.center, 0.0)
-        return self._with_offsets(np.where(self.offset_values != 0, self.offset_values, theirs))
-
-    def _with_offsets(self, offsets: Array) -> Self:
-        changed: Self = replace(self, offsets=offsets)  # type: ignore[type-var]
-        return changed
+        return replace(cast(Any, self), offsets=np.where(self.offset_values != 0, self.offset_values, theirs))
 
     def _means_and_variances(self, statistics: Arrays) -> tuple[Array, Array]:
         """Means minus the centers, (k, d), and variances, (g, d), of maximum likelihood."""

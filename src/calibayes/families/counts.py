@@ -46,7 +46,7 @@ def keep_nonnegative(current: Arrays, proposed: Arrays, positive: str = "") -> V
     return ValidStatistics(counts, frozen, np.zeros(k, dtype=bool))
 
 
-class CountsKnownCells:
+class SkipsMissing:
     """A family whose statistics leave out missing values, so that they do not depend on the parameters."""
 
     def has_hidden(self, columns: Array) -> bool:
@@ -186,7 +186,7 @@ def replace_own_class(
 
 
 @dataclass(frozen=True)
-class Bernoulli(CountsKnownCells, PseudoCounts):
+class Bernoulli(SkipsMissing, PseudoCounts):
     """The probability of a one for each class and column. A missing value (NaN) is skipped.
 
     ``alpha`` is a pseudo-count of zeros and of ones; ``prior``, a `Dirichlet`, may be given instead of it.
@@ -277,7 +277,7 @@ class Bernoulli(CountsKnownCells, PseudoCounts):
 
 
 @dataclass(frozen=True)
-class Categorical(CountsKnownCells, LogProbabilities, PseudoCounts):
+class Categorical(SkipsMissing, LogProbabilities, PseudoCounts):
     """The probability of each level for each class and column.
 
     A negative code (a missing value, or a level that did not occur in training) is skipped. ``alpha`` is a pseudo-count

@@ -10,14 +10,7 @@ import numpy as np
 from calibayes.core import verify
 from calibayes.core.abilities import GradientStep, LeftOut
 from calibayes.core.protocols import Array, Arrays, Generator, Layout, ValidStatistics
-from calibayes.families.counts import (
-    LEAST_SHARE,
-    CountsKnownCells,
-    LogProbabilities,
-    PseudoCounts,
-    floored,
-    keep_nonnegative,
-)
+from calibayes.families import counts
 from calibayes.families.density import UNBOUND
 from calibayes.families.priors import Gamma
 from calibayes.kernels import event_counts, moments
@@ -26,7 +19,7 @@ from calibayes.kernels.posterior import LARGEST_LOG, log_project
 
 
 @dataclass(frozen=True)
-class Poisson(CountsKnownCells):
+class Poisson(counts.SkipsMissing):
     """The rate of events of each class and column. A missing value (NaN) is skipped.
 
     Counts need not be integers: the factorial of the density is then a gamma function, and the density no longer sums
@@ -74,7 +67,7 @@ class Poisson(CountsKnownCells):
         if self.prior is not None:
             count = statistics["count"].sum(axis=0)
             mean = statistics["sum"].sum(axis=0) / np.where(count > 0, count, 1.0)
-            pseudo_rows = self.prior.pseudo_rows(np.maximum(mean, LEAST_SHARE))
+            pseudo_rows = self.prior.pseudo_rows(np.maximum(mean, counts.LEAST_SHARE))
         empty = ~(start["count"] + pseudo_rows > 0)
         if empty.any():
             c, j = np.argwhere(empty)[0]
@@ -93,7 +86,7 @@ class Poisson(CountsKnownCells):
     def parameters(self, statistics: Arrays) -> Arrays:
         rows = statistics["count"] + self.pseudo_rows
         rate = (statistics["sum"] + self._pseudo_events) / rows
-        rate = floored(rate, rate.sum(axis=0), self._pseudo_events / rows)
+        rate = counts.floored(rate, rate.sum(axis=0), self._pseudo_events / rows)
         return {"rate": rate, "log_rate": np.log(rate)}
 
     def verify(self) -> None:
@@ -129,7 +122,7 @@ class Poisson(CountsKnownCells):
     ) -> GradientStep:
         """Gradient step on the log rates."""
         gradient = direction["sum"] - direction["count"] * parameters["rate"]
-        moved = np.clip(parameters["log_rate"] + rate * gradient, np.log(LEAST_SHARE), LARGEST_LOG)
+        moved = np.clip(parameters["log_rate"] + rate * gradient, np.log(counts.LEAST_SHARE), LARGEST_LOG)
         return GradientStep({"rate": np.exp(moved), "log_rate": moved}, None)
 
     def log_prior(self, parameters: Arrays) -> float:
@@ -161,7 +154,7 @@ class Poisson(CountsKnownCells):
         mean = np.maximum(others["sum"], 0.0) / np.where(others["count"] > 0, others["count"], 1.0)
         pseudo_rows = np.zeros(x.shape)
         if self.prior is not None:
-            pseudo_rows = self.prior.pseudo_rows(np.maximum(mean, LEAST_SHARE))
+            pseudo_rows = self.prior.pseudo_rows(np.maximum(mean, counts.LEAST_SHARE))
         own = left_out.codes == np.arange(k)[:, None]
         count, total = (
             np.maximum(left_out.statistics[name][:, None, :] - own[:, :, None] * removed[name], 0.0)
@@ -169,7 +162,7 @@ class Poisson(CountsKnownCells):
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             rate = (total + self._pseudo_events) / (count + pseudo_rows)
-            rate = floored(rate, rate.sum(axis=0), self._pseudo_events / (count + pseudo_rows))
+            rate = counts.floored(rate, rate.sum(axis=0), self._pseudo_events / (count + pseudo_rows))
             terms = np.where(known, x * np.log(rate) - rate, 0.0)
         density = np.asarray(terms.sum(axis=2).T - event_counts.log_factorials(columns)[:, None])
         density[~(count + pseudo_rows > 0).all(axis=(0, 2))] = np.nan
@@ -180,7 +173,7 @@ class Poisson(CountsKnownCells):
 
 
 @dataclass(frozen=True)
-class EventCounts(PseudoCounts):
+class EventCounts(counts.PseudoCounts):
     """Statistics: events of each class and column (k, d), and rows of each class (k,)."""
 
     reads = "counts"
@@ -199,7 +192,7 @@ class EventCounts(PseudoCounts):
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         """An event count that would be negative, or a row count that would not be positive, keeps its value."""
-        return keep_nonnegative(current, proposed, positive="rows")
+        return counts.keep_nonnegative(current, proposed, positive="rows")
 
     @abstractmethod
     def event_weights(self, parameters: Arrays) -> Array:
@@ -226,7 +219,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Multinomial(EventCounts, LogProbabilities):
+class Multinomial(EventCounts, counts.LogProbabilities):
     """For each class, the probability that an event falls into each column.
 
     The density is that of a row given its length (number of events), multinomial coefficient included: it sums to one
@@ -246,7 +239,7 @@ class Multinomial(EventCounts, LogProbabilities):
     def parameters(self, statistics: Arrays) -> Arrays:
         pseudo = self._pseudo
         count = event_counts.fortran_order(statistics["count"] + pseudo)
-        count = event_counts.fortran_order(floored(count, count.sum(axis=1, keepdims=True), pseudo))
+        count = event_counts.fortran_order(counts.floored(count, count.sum(axis=1, keepdims=True), pseudo))
         length = statistics["count"].sum() / statistics["rows"].sum()
         total = count.sum(axis=1, keepdims=True)
         log_probability = event_counts.log_in_place(count)
@@ -297,9 +290,9 @@ class Multinomial(EventCounts, LogProbabilities):
         left = np.maximum(total[own] - lengths * left_out.weight, 0.0)
         remaining = np.maximum(count[own[rows], cells] - removed, 0.0)
         remaining[remaining <= ROUNDING * removed] = 0.0
-        raised = floored(remaining, left[rows], pseudo[cells])
+        raised = counts.floored(remaining, left[rows], pseudo[cells])
         # Cells of count 0 are raised to the least share, and add to the total.
-        empty = np.sum(count == 0, axis=1)[own] * LEAST_SHARE * np.where(left > 0, left, 1.0)
+        empty = np.sum(count == 0, axis=1)[own] * counts.LEAST_SHARE * np.where(left > 0, left, 1.0)
         sums = left + empty + np.bincount(rows, raised - remaining, minlength=n)
         scores = np.bincount(rows, values * np.log(raised), minlength=n) - lengths * np.log(sums)
         density = np.array(self.log_density(columns, left_out.parameters))
@@ -337,7 +330,7 @@ class Complement(EventCounts):
         count = statistics["count"]
         pseudo = self._pseudo
         others = count.sum(axis=0) - count + pseudo
-        others = floored(others, others.sum(axis=1, keepdims=True), pseudo)
+        others = counts.floored(others, others.sum(axis=1, keepdims=True), pseudo)
         log_probability = np.log(others) - np.log(others.sum(axis=1, keepdims=True))
         if self.norm:
             total = log_probability.sum(axis=1, keepdims=True)  # 0 for a single column, whose weight is 0

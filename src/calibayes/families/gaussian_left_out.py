@@ -31,10 +31,8 @@ LEAST_UNEXPLAINED = 1e-8
 """Share of a variance in the second moment below which a class may count as singular without the row."""
 
 
-def by_class(family: Any, x: Array, left_out: LeftOut) -> Array | None:
+def by_class(family: Any, x: Array, left_out: LeftOut) -> Array:
     """One covariance matrix per class: rank-one changes of the density under all rows."""
-    if family.has_hidden(x):
-        return None
     d, size = x.shape[1], left_out.statistics["count"][left_out.codes]
     rows = np.arange(len(x))
     result = np.array(family.log_density(x, left_out.parameters))
@@ -58,10 +56,8 @@ def _least_remaining(family: Any, left_out: LeftOut) -> Array:
     return np.maximum(LEAST_SHARE, LEAST_UNEXPLAINED / np.maximum(unexplained, np.finfo(float).tiny))
 
 
-def tied(family: Any, x: Array, left_out: LeftOut) -> Array | None:
+def tied(family: Any, x: Array, left_out: LeftOut) -> Array:
     """One covariance matrix of all classes: x minus each mean, whitened, and the rank-one change by the row's own."""
-    if family.has_hidden(x):
-        return None
     d, count, weight = x.shape[1], left_out.statistics["count"], left_out.weight
     mean, whitener = left_out.parameters["mean"], left_out.parameters["whitener"][0]
     white = [(x - center) @ whitener.T for center in mean]
@@ -105,7 +101,8 @@ def leave_one_out(self: Any, columns: Array, left_out: LeftOut) -> Array | None:
     For maximum likelihood with `Diagonal`, `TiedDiagonal`, `Full` and `Tied`, and `Diagonal` with `VarianceSmoothing`.
     """
     has_prior = self.prior not in (None, "auto") or self.resolved is not None
-    if has_prior or type(self.means) is not AsEstimated or type(self.regularizer) not in REGULARIZERS:
+    is_plain = type(self.means) is AsEstimated and type(self.regularizer) in (Plain, VarianceSmoothing)
+    if has_prior or not is_plain:
         return None
     x = np.asarray(columns, dtype=np.float64)
     if _have_few_known(x, left_out):
@@ -113,14 +110,11 @@ def leave_one_out(self: Any, columns: Array, left_out: LeftOut) -> Array | None:
     by_shape = {Diagonal: _independent, Full: by_class, Tied: tied, TiedDiagonal: _tied_independent}
     density = by_shape.get(type(self.shape))
     is_smoothed = type(self.regularizer) is VarianceSmoothing
-    if density is None or (is_smoothed and density is not _independent):
+    if density is None or self.has_hidden(x) or (is_smoothed and density is not _independent):
         return None
     with np.errstate(divide="ignore", invalid="ignore"):  # rows that are marked by NaN
-        parts: list[Any] = [density(self, x[rows], left_out.of_rows(rows)) for rows in row_blocks(*x.shape)]
-    return None if any(part is None for part in parts) else np.concatenate(parts)
-
-
-REGULARIZERS = (Plain, VarianceSmoothing)
+        blocks = row_blocks(*x.shape)
+        return np.concatenate([density(self, x[rows], left_out.of_rows(rows)) for rows in blocks])
 
 
 def _have_few_known(x: Array, left_out: LeftOut) -> bool:

@@ -12,9 +12,9 @@ import numpy as np
 
 from calibayes.core import verify
 from calibayes.core.protocols import Array, Arrays, Generator, Layout, ValidStatistics
-from calibayes.families.counts import CountsKnownCells, floored, keep_nonnegative
+from calibayes.families.counts import SkipsMissing, floored, keep_nonnegative
 from calibayes.families.density import UNBOUND
-from calibayes.families.kernel_bandwidths import Bandwidth, Silverman, check_bandwidth
+from calibayes.families.kernel_bandwidths import Bandwidth, Silverman, bandwidths_in_cells, check_bandwidth
 from calibayes.kernels import grids, level_counts
 from calibayes.kernels.grids import Corners
 from calibayes.kernels.level_counts import smooth, smoothing_matrices
@@ -111,7 +111,7 @@ class GridPositions(Codes):
 
 
 @dataclass(frozen=True)
-class SmoothedCounts(CountsKnownCells, ABC):
+class SmoothedCounts(SkipsMissing, ABC):
     """
     Parameters
     ----------
@@ -185,12 +185,7 @@ class SmoothedCounts(CountsKnownCells, ABC):
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
         """This family with the bandwidths and the pooled prior fixed from the counts of the data."""
         margins = self._margins(np.maximum(start["count"], 0.0))
-        log_volumes = self._by_column(self._log_volume)
-        widths = np.zeros((len(start["count"]), len(margins)))
-        for j, (margin, volume, cells) in enumerate(zip(margins, log_volumes, self._ordered, strict=True)):
-            if cells:
-                counts = margin[:, :cells]
-                widths[:, j] = self.bandwidth.width_in_cells(counts, volume[:cells], self._dimension)
+        widths = bandwidths_in_cells(self.bandwidth, self.layout, margins, self._dimension, fewest=1)
         prepared = replace(self, bandwidths=widths)
         total = np.maximum(prepared._smooth((pooled or start)["count"]).sum(axis=0), 0.0)
         total = total + POOLED_PSEUDO_COUNT * self._first[-1] / total.size

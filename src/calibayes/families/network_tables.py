@@ -15,8 +15,8 @@ import numpy as np
 from calibayes.core import verify
 from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.families import pair_tables
-from calibayes.families.counts import CountsKnownCells, LogProbabilities
-from calibayes.families.kernel_bandwidths import Bandwidth, InCells, check_bandwidth
+from calibayes.families.counts import LogProbabilities, SkipsMissing
+from calibayes.families.kernel_bandwidths import Bandwidth, InCells, bandwidths_in_cells, check_bandwidth
 from calibayes.families.tree_structures import PairCounts
 
 ParentSets: TypeAlias = tuple[tuple[int, ...], ...]
@@ -110,7 +110,7 @@ def verify_parent_sets(parents: ParentSets, levels: Sequence[int], most: int, ma
 
 
 @dataclass(frozen=True)
-class ConditionalProbabilities(CountsKnownCells, LogProbabilities, PairCounts, ABC):
+class ConditionalProbabilities(SkipsMissing, LogProbabilities, PairCounts, ABC):
     """The probability of each level of a column given the class and the levels of the columns that it depends on.
 
     A subclass has a structure, which `prepare` learns from counts of pairs of columns, and its tables.
@@ -169,7 +169,7 @@ class ConditionalProbabilities(CountsKnownCells, LogProbabilities, PairCounts, A
         """This family with the structure, pseudo-counts and bandwidths learned from structure statistics."""
         structured, rule = self.with_structure(start), self.bandwidth
         column_counts = self.column_counts(start)
-        widths = pair_tables.bandwidths_in_cells(rule, self.layout, column_counts, self.table_columns)
+        widths = bandwidths_in_cells(rule, self.layout, column_counts, self.table_columns)
         return replace(structured, prepared_pseudo_counts=structured.count_prior(start), widths=widths)
 
     # -- verification --------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ import numpy as np
 from calibayes.core.protocols import Array, Arrays, Generator, Layout
 from calibayes.core.verify import require, require_finite
 from calibayes.families.counts import floored
-from calibayes.families.kernel_bandwidths import FEWEST_CELLS, Bandwidth
 from calibayes.families.tree_structures import Parents, topological_order
 from calibayes.kernels import level_counts, networks
 from calibayes.kernels import posterior as simplex
@@ -209,23 +208,6 @@ def shares(count: Array) -> Array:
     """Each distribution, along the last axis, divided by its sum; equal shares where the sum is 0."""
     total = count.sum(axis=-1, keepdims=True)
     return np.where(total > 0, count / np.where(total > 0, total, 1.0), 1.0 / count.shape[-1])
-
-
-def bandwidths_in_cells(
-    rule: Bandwidth, layout: Layout, column_counts: Sequence[Array], dimension: int = 2
-) -> Array:
-    """The bandwidth of each class and column in cells, (k, d); 0 for columns without ordered cells.
-
-    ``dimension`` is the number of columns of a table.
-    """
-    widths = np.zeros((len(layout.classes), len(layout.columns)))
-    first = level_counts.offsets(layout.levels)
-    for j, cells in enumerate(layout.ordered):
-        if cells >= FEWEST_CELLS:
-            log_volume = layout.log_volume[first[j] : first[j] + cells]
-            count = np.maximum(column_counts[j][:, :cells], 0.0)
-            widths[:, j] = rule.width_in_cells(count, log_volume, dimension)
-    return widths
 
 
 def smoothing_matrices(
