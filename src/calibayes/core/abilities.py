@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-
-from calibayes.core.protocols import Array, Arrays, Family
+from calibayes.core.protocols import Array, Arrays, Family, Generator
 
 
 @runtime_checkable
@@ -51,9 +49,7 @@ class NaturalParameters(Protocol):
 class Sampling(Protocol):
     """Random rows."""
 
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         """One row for each class code, (n, d); cells that are not missing in ``given`` (n, d) keep their value."""
 
 

@@ -37,12 +37,9 @@ def _parts(value: Any) -> Iterator[bytes]:
         yield f"{value.__module__}.{value.__qualname__}".encode()
     else:
         inner = _inner(value)
-        if inner is None:
-            yield repr(value).encode()
-        else:
-            yield str(len(inner)).encode()
-            for part in inner:
-                yield from _parts(part)
+        yield (repr(value) if inner is None else str(len(inner))).encode()
+        for part in inner or ():
+            yield from _parts(part)
 
 
 def _inner(value: Any) -> tuple[Any, ...] | None:

@@ -46,11 +46,8 @@ def total(trees: Iterable[NestedArrays]) -> Any:
 
 def _added(left: Any, right: Any) -> Any:
     """A sum, stored in the left array if shape and type allow it."""
-    if (
-        isinstance(left, np.ndarray)
-        and left.shape == np.shape(right)
-        and left.dtype == np.result_type(left, right)
-    ):
+    is_array_of_shape = isinstance(left, np.ndarray) and left.shape == np.shape(right)
+    if is_array_of_shape and left.dtype == np.result_type(left, right):
         left += right
         return left
     return left + right

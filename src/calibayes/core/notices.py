@@ -13,14 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 INNER_PACKAGES = ("calibayes", "sklearn", "joblib", "pickle")
 """Packages whose frames are skipped: a warning is attributed to the first line outside of them."""
 
-_collected: ContextVar[Counter[tuple[str | Warning, type[Warning]]] | None] = ContextVar(
-    "collected", default=None
-)
+Warnings: TypeAlias = Counter[tuple[str | Warning, type[Warning]]]
+_collected: ContextVar[Warnings | None] = ContextVar("collected", default=None)
 
 
 @cache
@@ -51,7 +50,7 @@ def collected_warnings() -> Iterator[None]:
     if _collected.get() is not None:
         yield
         return
-    collected: Counter[tuple[str | Warning, type[Warning]]] = Counter()
+    collected: Warnings = Counter()
     token = _collected.set(collected)
     try:
         yield
@@ -121,10 +120,8 @@ def text_table(lines: Sequence[Sequence[str]]) -> str:
     town  categorical
     """
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
+    return "\n".join("  ".join(cells).rstrip() for cells in padded)
 
 
 def shortened(lines: Sequence[Sequence[str]], most: int = 20) -> str:

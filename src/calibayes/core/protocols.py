@@ -31,6 +31,8 @@ Arrays: TypeAlias = Mapping[str, Array]
 """Name -> array: the statistics or the parameters of one family."""
 ModelArrays: TypeAlias = Mapping[str, Arrays]
 """Name of a family -> its arrays: the statistics or the parameters of a model."""
+Generator: TypeAlias = np.random.Generator
+"""Source of random numbers."""
 
 
 _no_numbers = partial(np.zeros, 0)
@@ -83,16 +85,10 @@ class Layout:
 
     def _verify_cells(self) -> None:
         """Raises ValueError if a column has more ordered cells than cells, or none for what lies beyond its grid."""
-        require(
-            bool(self.levels) or not (self.ordered or self.gappy), "ordered cells of columns without levels"
-        )
-        columns = zip(
-            self.levels,
-            self.ordered or (0,) * len(self.levels),
-            self.gappy or (False,) * len(self.levels),
-            strict=True,
-        )
-        for levels, ordered, gappy in columns:
+        has_no_cells = not (self.ordered or self.gappy)
+        require(bool(self.levels) or has_no_cells, "ordered cells of columns without levels")
+        none = (0,) * len(self.levels)
+        for levels, ordered, gappy in zip(self.levels, self.ordered or none, self.gappy or none, strict=True):
             require(0 <= ordered <= levels - gappy, f"ordered contains {ordered} of {levels} levels")
             require(not self.gridded or levels == ordered + 2, "a grid must have two cells beyond its points")
 
@@ -158,10 +154,6 @@ class Model(Protocol):
 
     def prepare(self, start: ModelArrays, pooled: ModelArrays | None = None) -> Self:
         """`Family.prepare` of the class prior and of all families."""
-
-    @property
-    def is_structured(self) -> bool:
-        """Whether a family learns a structure; if not, structure statistics are the statistics."""
 
     @property
     def has_fused_pass(self) -> bool:
@@ -375,12 +367,7 @@ class Block:
 
 
 def resolve(
-    parameter: str,
-    given: Any,
-    names: Mapping[Any, Callable[[], Any]],
-    *,
-    ability: str,
-    example: str,
+    parameter: str, given: Any, names: Mapping[Any, Callable[[], Any]], *, ability: str, example: str
 ) -> Any:
     """The object that a short name means, or the object itself.
 

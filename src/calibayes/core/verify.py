@@ -46,20 +46,16 @@ def require_finite(
     return array
 
 
-def require_log_probabilities(name: str, value: Any, shape: Sequence[int | None]) -> Array:
+def require_log_probabilities(name: str, value: Any, shape: Sequence[int | None]) -> None:
     """Logarithms of probabilities that sum to 1 along the last axis; -inf is a probability of 0."""
-    array = require_array(name, value, shape)
-    require(bool((array <= TOLERANCE).all()), f"{name} contains NaN, or logarithms of more than 1")
-    is_one = np.abs(np.exp(array).sum(axis=-1) - 1.0) <= TOLERANCE
-    require(bool(np.all(is_one)), f"{name} are not logarithms of probabilities that sum to 1")
-    return array
+    sums = probabilities_of(name, require_array(name, value, shape)).sum(axis=-1)
+    require_sums_of_one(name, sums, "logarithms of probabilities")
 
 
 def require_probabilities(name: str, value: Any, shape: Sequence[int | None]) -> Array:
     """Probabilities that sum to 1 along the last axis."""
     array = require_finite(name, value, shape, least=0.0)
-    is_one = np.abs(array.sum(axis=-1) - 1.0) <= TOLERANCE
-    require(bool(np.all(is_one)), f"{name} are not probabilities that sum to 1")
+    require_sums_of_one(name, array.sum(axis=-1))
     return array
 
 
@@ -117,10 +113,10 @@ def require_arrays(
         require_finite(key, given[key], shape, least)
 
 
-def require_sums_of_one(name: str, sums: Array) -> None:
-    """Sums of probabilities: 1 up to rounding."""
+def require_sums_of_one(name: str, sums: Array, terms: str = "probabilities") -> None:
+    """Sums of probabilities: 1 up to rounding. ``terms`` says in the message what the sums are of."""
     is_one = np.abs(sums - 1.0) <= TOLERANCE
-    require(bool(np.all(is_one)), f"{name} are not probabilities that sum to 1")
+    require(bool(np.all(is_one)), f"{name} are not {terms} that sum to 1")
 
 
 def probabilities_of(name: str, logs: Array) -> Array:

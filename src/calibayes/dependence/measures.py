@@ -182,7 +182,17 @@ class Pearson:
     name: ClassVar[str] = "Pearson"
 
     def measure(self, columns: Array, weights: Array) -> PairStatistics:
-        return _correlations(columns, weights)
+        n = float(weights.sum())
+        centered = columns - weights @ columns / n
+        covariance = (centered * weights[:, None]).T @ centered
+        deviation = np.sqrt(np.diag(covariance))
+        safe = np.where(deviation > 0, deviation, np.inf)  # so that a constant column has correlation 0
+        correlation = np.clip(covariance / np.outer(safe, safe), -1.0, 1.0)
+        if n <= 2:
+            return PairStatistics(correlation, np.ones_like(correlation))
+        with np.errstate(divide="ignore"):
+            t = np.abs(correlation) * np.sqrt((n - 2.0) / (1.0 - correlation**2))
+        return PairStatistics(correlation, 2 * stats.t.sf(t, n - 2.0))
 
 
 @dataclass(frozen=True)
@@ -200,22 +210,7 @@ class Spearman:
     name: ClassVar[str] = "Spearman"
 
     def measure(self, columns: Array, weights: Array) -> PairStatistics:
-        return _correlations(mid_ranks(columns, weights), weights)
-
-
-def _correlations(columns: Array, weights: Array) -> PairStatistics:
-    """Weighted correlations; 0 where a column is constant."""
-    n = float(weights.sum())
-    centered = columns - weights @ columns / n
-    covariance = (centered * weights[:, None]).T @ centered
-    deviation = np.sqrt(np.diag(covariance))
-    safe = np.where(deviation > 0, deviation, np.inf)
-    correlation = np.clip(covariance / np.outer(safe, safe), -1.0, 1.0)
-    if n <= 2:
-        return PairStatistics(correlation, np.ones_like(correlation))
-    with np.errstate(divide="ignore"):
-        t = np.abs(correlation) * np.sqrt((n - 2.0) / (1.0 - correlation**2))
-    return PairStatistics(correlation, 2 * stats.t.sf(t, n - 2.0))
+        return Pearson().measure(mid_ranks(columns, weights), weights)
 
 
 # -- The Hilbert-Schmidt independence criterion of all pairs of columns (slb-2020, section 2.2) --------------

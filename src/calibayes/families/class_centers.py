@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout
-from calibayes.families.covariances import Expected, Full
+from calibayes.families.covariances import Expected, Full, Moments
 
 # -- Moments about a point of its own for each class, for classes that are far apart in relation to their spread
 #
@@ -52,7 +52,7 @@ def scatter(shape: Full, statistics: Arrays) -> tuple[Array, Array]:
 
 def moments_about_centers(
     shape: Full, columns: Array, centers: Array, weights: Array, expected: Expected
-) -> tuple[Array, Array, Array]:
+) -> Moments:
     """`Full.moments_about` with a center for each class, (k, d)."""
     covariances = np.broadcast_to(expected.covariance, (len(centers), *expected.covariance.shape[1:]))
     parts = []
@@ -63,11 +63,6 @@ def moments_about_centers(
         parts.append(shape.moments_about(columns[rows], center, weights[rows, c : c + 1], of_class))
     count, first, second = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return count, first, shape.pool(second)
-
-
-def far_cells(mean: Array, variances: Array, count: Array) -> Array:
-    """Classes and columns whose variance has lost digits, (k, d) booleans: means minus the center, variances (g, d)."""
-    return np.asarray((count > 0) & (mean != 0) & (np.maximum(variances, 0.0) < FAR * mean**2))
 
 
 def moved_moments(shape: Full, statistics: Arrays, shift: Array) -> Arrays:
@@ -117,18 +112,20 @@ class ClassCenters:
         return moved_moments(self.shape, statistics, shift) if np.any(shift) else statistics
 
     def recentered(self, statistics: Arrays) -> Self:
-        mean, variances = self._means_and_variances(statistics)
-        far = far_cells(mean, variances, as_matrix(statistics["count"]))
-        return self._with_offsets(self.offset_values + np.where(far, mean, 0.0)) if far.any() else self
+        (mean, variances), count = self._means_and_variances(statistics), as_matrix(statistics["count"])
+        # Classes and columns whose variance has lost digits.
+        far = (count > 0) & (mean != 0) & (np.maximum(variances, 0.0) < FAR * mean**2)
+        if not far.any():
+            return self
+        return replace(cast(Any, self), offsets=self.offset_values + np.where(far, mean, 0.0))
 
     def gains(self, statistics: Arrays, *, more_to_come: bool = False) -> bool:
         _, variances = self._means_and_variances(statistics)
         shares = self.sizes(as_matrix(statistics["count"]))
         average = np.sum(shares * variances, axis=0) / np.sum(shares, axis=0)
         rounding = self.resolution.max(axis=0)
-        is_lost = (variances > self.resolution) | (FAR * self.offset_values**2 > average) & (
-            average > rounding
-        )
+        is_known = average > rounding
+        is_lost = (variances > self.resolution) | (FAR * self.offset_values**2 > average) & is_known
         is_unknown = more_to_come & (average <= rounding)
         return bool(((self.offset_values != 0) & (is_lost | is_unknown)).any())
 
@@ -136,11 +133,7 @@ class ClassCenters:
         if self.offsets is None and other.offsets is None:
             return self
         theirs = np.where(other.offset_values != 0, other.centers - self.layout.center, 0.0)
-        return self._with_offsets(np.where(self.offset_values != 0, self.offset_values, theirs))
-
-    def _with_offsets(self, offsets: Array) -> Self:
-        changed: Self = replace(self, offsets=offsets)  # type: ignore[type-var]
-        return changed
+        return replace(cast(Any, self), offsets=np.where(self.offset_values != 0, self.offset_values, theirs))
 
     def _means_and_variances(self, statistics: Arrays) -> tuple[Array, Array]:
         """Means minus the centers, (k, d), and variances, (g, d), of maximum likelihood."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from calibayes.core import verify
 from calibayes.core.abilities import GradientStep, LeftOut, PassInputs, PassResult
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.protocols import Array, Arrays, Generator, Layout, ValidStatistics
 from calibayes.families.density import UNBOUND
 from calibayes.families.priors import Dirichlet
 from calibayes.kernels import event_counts, level_counts, moments
@@ -33,13 +34,23 @@ def floored(count: Array, total: Array, pseudo_count: Array | float = 0.0) -> Ar
     return np.maximum(count, least)
 
 
-def keep_nonnegative(current: Arrays, proposed: Arrays) -> ValidStatistics:
-    """The proposed counts; a count that would be negative keeps its current value. No class is frozen as a whole."""
-    negative = {name: ~(count >= 0) for name, count in proposed.items()}
-    counts = {name: np.where(negative[name], current[name], count) for name, count in proposed.items()}
-    frozen = sum(int(mask.sum()) for mask in negative.values())
+def keep_nonnegative(current: Arrays, proposed: Arrays, positive: str = "") -> ValidStatistics:
+    """The proposed counts; a count that would be negative keeps its current value. No class is frozen as a whole.
+
+    Counts of the name ``positive`` keep it too if they would be 0.
+    """
+    invalid = {name: ~(count > 0 if name == positive else count >= 0) for name, count in proposed.items()}
+    counts = {name: np.where(invalid[name], current[name], count) for name, count in proposed.items()}
+    frozen = sum(int(mask.sum()) for mask in invalid.values())
     k = len(next(iter(counts.values())))
     return ValidStatistics(counts, frozen, np.zeros(k, dtype=bool))
+
+
+class SkipsMissing:
+    """A family whose statistics leave out missing values, so that they do not depend on the parameters."""
+
+    def has_hidden(self, columns: Array) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -108,6 +119,34 @@ def smoothing_of(alpha: Any, prior: Dirichlet | None) -> dict[str, Any]:
     return {"prior": prior}
 
 
+class LogProbabilities(ABC):
+    """Families whose parameter "log_probability" follows from the statistic "count" plus pseudo-counts."""
+
+    @property
+    @abstractmethod
+    def _pseudo(self) -> Array:
+        """Pseudo-count of each cell, (cells,) or (k, cells)."""
+
+    @abstractmethod
+    def _projected(self, log_probability: Array) -> Array:
+        """Log probabilities (k, cells) of which each distribution is projected to a sum of 1."""
+
+    @property
+    def row_copies(self) -> int:
+        """How often the statistics count each row."""
+        return 1
+
+    def gradient_step(
+        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
+    ) -> GradientStep:
+        """Gradient step on the log probabilities; of a row with missing values, tables of known cells contribute."""
+        moved = parameters["log_probability"] + rate / self.row_copies * direction["count"]
+        return GradientStep({**parameters, "log_probability": self._projected(moved)}, None)
+
+    def log_prior(self, parameters: Arrays) -> float:
+        return float(np.sum(self._pseudo * parameters["log_probability"])) / self.row_copies
+
+
 # -- Exact leave-one-out probabilities of counts: a row subtracted from the counts of its class --------------
 
 MOST_WEIGHTS = 64
@@ -126,17 +165,6 @@ def log_share(count: Array, total: Array, empty: Array, pseudo: Array, weight: A
     return np.asarray(np.log(cell) - np.log(cell + others))
 
 
-def by_weight(left_out: LeftOut) -> Iterator[tuple[float, Array]] | None:
-    """Each distinct weight and its rows; None if they are too many."""
-    first = left_out.weight[:1]
-    if (left_out.weight == first).all():
-        return iter([(float(first[0]), np.arange(len(left_out.weight)))])
-    weights = np.unique(left_out.weight)
-    if len(weights) > MOST_WEIGHTS:
-        return None
-    return ((float(weight), np.flatnonzero(left_out.weight == weight)) for weight in weights)
-
-
 def replace_own_class(
     density: Array, columns: Array, left_out: LeftOut, scores: Callable[[Array, float], Array]
 ) -> Array | None:
@@ -144,12 +172,13 @@ def replace_own_class(
 
     ``scores`` are (n, k) sums of a table's entries, from rows and their weight. None if there are too many weights.
     """
-    groups = by_weight(left_out)
-    if groups is None:
+    weights = np.unique(left_out.weight)
+    if len(weights) > MOST_WEIGHTS:
         return None
-    for weight, rows in groups:
-        part = columns if len(rows) == len(density) else columns[rows]
-        density[rows, left_out.codes[rows]] = scores(part, weight)[np.arange(len(rows)), left_out.codes[rows]]
+    for weight in weights:
+        rows = np.flatnonzero(left_out.weight == weight)
+        part, own = columns if len(rows) == len(density) else columns[rows], left_out.codes[rows]
+        density[rows, own] = scores(part, float(weight))[np.arange(len(rows)), own]
     return density
 
 
@@ -157,7 +186,7 @@ def replace_own_class(
 
 
 @dataclass(frozen=True)
-class Bernoulli(PseudoCounts):
+class Bernoulli(SkipsMissing, PseudoCounts):
     """The probability of a one for each class and column. A missing value (NaN) is skipped.
 
     ``alpha`` is a pseudo-count of zeros and of ones; ``prior``, a `Dirichlet`, may be given instead of it.
@@ -209,19 +238,13 @@ class Bernoulli(PseudoCounts):
         zero = parameters["log_zero"] + rate * direction["zeros"]
         one = parameters["log_one"] + rate * direction["ones"]
         moved = log_project(np.stack([zero.ravel(), one.ravel()], axis=1))
-        return GradientStep(
-            {"log_one": moved[:, 1].reshape(one.shape), "log_zero": moved[:, 0].reshape(one.shape)}, None
-        )
-
-    def has_hidden(self, columns: Array) -> bool:
-        return False  # missing values are not counted, so the statistics do not depend on the parameters
+        zero, one = (part.reshape(one.shape) for part in moved.T)
+        return GradientStep({"log_one": one, "log_zero": zero}, None)
 
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo * (parameters["log_one"] + parameters["log_zero"])))
 
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         probability = np.exp(parameters["log_one"])[classes]
         drawn = (rng.random(probability.shape) < probability).astype(np.float64)
         return drawn if given is None else np.where(np.isnan(given), drawn, given)
@@ -254,7 +277,7 @@ class Bernoulli(PseudoCounts):
 
 
 @dataclass(frozen=True)
-class Categorical(PseudoCounts):
+class Categorical(SkipsMissing, LogProbabilities, PseudoCounts):
     """The probability of each level for each class and column.
 
     A negative code (a missing value, or a level that did not occur in training) is skipped. ``alpha`` is a pseudo-count
@@ -275,7 +298,7 @@ class Categorical(PseudoCounts):
         return level_counts.offsets(self.layout.levels)
 
     @property
-    def _pseudo_counts(self) -> Array:
+    def _pseudo(self) -> Array:
         return np.repeat(self.pseudo_counts(self.layout.levels), self.layout.levels)
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
@@ -289,9 +312,9 @@ class Categorical(PseudoCounts):
         return {"count": np.concatenate(tables, axis=1)}
 
     def parameters(self, statistics: Arrays) -> Arrays:
-        pseudo_counts = self._pseudo_counts
-        count = statistics["count"] + pseudo_counts
-        count = floored(count, level_counts.sums_by_column(count, self._first), pseudo_counts)
+        pseudo = self._pseudo
+        count = statistics["count"] + pseudo
+        count = floored(count, level_counts.sums_by_column(count, self._first), pseudo)
         return {"log_probability": np.log(count) - np.log(level_counts.sums_by_column(count, self._first))}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
@@ -315,27 +338,13 @@ class Categorical(PseudoCounts):
         shape = len(self.layout.classes), self.layout.cells
         verify.require_arrays("statistics", statistics, {"count": shape}, least=0.0)
 
-    def gradient_step(
-        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
-    ) -> GradientStep:
-        moved = parameters["log_probability"] + rate * direction["count"]
-        tables = np.split(moved, self._first[1:-1], axis=1)
-        return GradientStep(
-            {"log_probability": np.concatenate([log_project(t) for t in tables], axis=1)}, None
-        )
+    def _projected(self, log_probability: Array) -> Array:
+        tables = np.split(log_probability, self._first[1:-1], axis=1)
+        return np.concatenate([log_project(table) for table in tables], axis=1)
 
-    def has_hidden(self, columns: Array) -> bool:
-        return False  # missing values are not counted, so the statistics do not depend on the parameters
-
-    def log_prior(self, parameters: Arrays) -> float:
-        return float(np.sum(self._pseudo_counts * parameters["log_probability"]))
-
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
-        drawn = np.stack(
-            [level_counts.draw(table[classes], rng) for table in self._tables(parameters)], axis=1
-        )
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
+        columns = [level_counts.draw(table[classes], rng) for table in self._tables(parameters)]
+        drawn = np.stack(columns, axis=1)
         return drawn if given is None else np.where(given < 0, drawn, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
@@ -356,7 +365,7 @@ class Categorical(PseudoCounts):
         return {"count": level_counts.recode_counts(statistics["count"], codes, levels)}
 
     def leave_one_out(self, columns: Array, left_out: LeftOut) -> Array | None:
-        first, pseudo = self._first, self._pseudo_counts
+        first, pseudo = self._first, self._pseudo
         count = left_out.statistics["count"] + pseudo
         empty = count == 0
         tables = (
@@ -366,22 +375,17 @@ class Categorical(PseudoCounts):
             np.broadcast_to(pseudo, count.shape),
         )
         density = np.array(self.log_density(columns, left_out.parameters))
-        replaced = replace_own_class(
-            density,
-            columns,
-            left_out,
-            lambda rows, w: level_counts.look_up(rows, log_share(*tables, weight=w), first),
-        )
+
+        def scores(rows: Array, weight: float) -> Array:
+            return level_counts.look_up(rows, log_share(*tables, weight=weight), first)
+
+        replaced = replace_own_class(density, columns, left_out, scores)
         if replaced is not None:
             return replaced
-        cells, own, rows = (
-            level_counts.cells(columns, first),
-            left_out.codes[:, None],
-            np.arange(len(columns)),
-        )
+        cells, own = level_counts.cells(columns, first), left_out.codes[:, None]
         is_level = cells < first[-1]
         places = np.where(is_level, cells, 0)
         count, total, empty, pseudo = (table[own, places] for table in tables)
         shares = log_share(count, total, empty, pseudo, left_out.weight[:, None])
-        density[rows, left_out.codes] = np.where(is_level, shares, 0.0).sum(axis=1)
+        density[np.arange(len(columns)), left_out.codes] = np.where(is_level, shares, 0.0).sum(axis=1)
         return density

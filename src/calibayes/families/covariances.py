@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,9 @@ class FiniteFields:
 
     largest: ClassVar[float] = np.inf
     """The largest valid number."""
+
+    def prepare(self, variances: Array) -> Self:
+        return self
 
     def verify(self) -> None:
         for name, value in self._numbers().items():
@@ -59,23 +62,11 @@ def verify_positive(variances: Array) -> None:
     require(bool((variances > 0).all()), "a covariance contains a variance that is not positive")
 
 
-def verify_definite(covariance: Array) -> None:
-    """Raises ValueError unless all covariances, (g, d, d) or (g, d), are positive definite."""
-    if covariance.ndim == 2:
-        verify_positive(covariance)
-        return
-    try:
-        gaussian_density.whiteners(covariance)
-    except np.linalg.LinAlgError as error:
-        raise ValueError(str(error)) from error
-
-
 def verify_variances(variances: Array, *, is_tied: bool) -> None:
     """Raises ValueError unless variances (k, d) are positive, and equal for all classes of a tied shape."""
     verify_positive(variances)
-    require(
-        not is_tied or bool((variances == variances[:1]).all()), "a tied variance differs between classes"
-    )
+    is_equal = not is_tied or bool((variances == variances[:1]).all())
+    require(is_equal, "a tied variance differs between classes")
 
 
 def verify_matrix(covariance: Array, whitener: Array, log_determinant: Array) -> None:
@@ -93,22 +84,21 @@ def verify_matrix(covariance: Array, whitener: Array, log_determinant: Array) ->
         deviations = np.sqrt(np.diagonal(covariance))
         correlation = covariance / deviations / deviations[:, None]
         require_close("covariance", correlation, correlation.T, 1.0)
-        correlation = (
-            np.tril(correlation) + np.tril(correlation, -1).T
-        )  # the half that the whitener is made from
+        # The half that the whitener is made from.
+        correlation = np.tril(correlation) + np.tril(correlation, -1).T
         scaled = whitener * deviations
         residual = np.abs(scaled @ correlation @ scaled.T - np.eye(d)).max(initial=0.0)
         rounding = ROUNDINGS * d * np.finfo(float).eps * np.sum(scaled**2)
     require(bool(residual <= 1e-6 + rounding), "whitener does not belong to covariance")
     if residual > LARGEST_RESIDUAL:
-        require(_is_nearly_definite(correlation), "a covariance is not positive definite")
+        least = np.linalg.eigvalsh(correlation).min()
+        require(bool(least >= LEAST_EIGENVALUE), "a covariance is not positive definite")
     expected = -2.0 * np.sum(np.log(np.diagonal(whitener)))
     require_close("log_determinant", log_determinant, expected, d + abs(expected))
 
 
-def _is_nearly_definite(correlation: Array) -> bool:
-    """Whether no eigenvalue of a correlation matrix is negative by more than rounding."""
-    return bool(np.linalg.eigvalsh(correlation).min() >= LEAST_EIGENVALUE)
+Moments: TypeAlias = tuple[Array, Array, Array]
+"""Count, first and second moments."""
 
 
 class Expected(NamedTuple):
@@ -141,21 +131,14 @@ class Full:
         """This shape with its structure fixed from the statistics of the data."""
         return self
 
-    def moments_about(
-        self, columns: Array, center: Array, weights: Array, expected: Expected
-    ) -> tuple[Array, Array, Array]:
-        """`moments` of ``columns - center`` for a center (d,)."""
-        if self.has_hidden(columns):
-            return self.moments(np.subtract(columns, center, dtype=np.float64), weights, expected)
-        return moments.up_to_second(columns, center, weights, pool_second=self.tied)
-
-    def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
-        """Count (k,) or (k, d), first moments (k, d) and second moments (g, ...) of centered numbers (n, d).
+    def moments_about(self, columns: Array, center: Array, weights: Array, expected: Expected) -> Moments:
+        """Count (k,) or (k, d), first moments (k, d) and second moments (g, ...) of ``columns - center``, (n, d).
 
         Numbers may be NaN; ``expected`` gives the distribution from which missing values are imputed.
         """
-        if not self.has_hidden(x):
-            return self.moments_about(x, np.zeros(x.shape[1]), weights, expected)
+        if not self.has_hidden(columns):
+            return moments.up_to_second(columns, center, weights, pool_second=self.tied)
+        x = np.subtract(columns, center, dtype=np.float64)
         covariances = np.broadcast_to(expected.covariance, (weights.shape[1], *expected.covariance.shape[1:]))
         parts = [
             gaussian_density.expected_moments(x, weight, mean, covariance)
@@ -290,10 +273,8 @@ class Full:
             if not len(columns):
                 continue
             matrices = parameters["covariance"][:, columns[:, None], columns]
-            whitener = np.broadcast_to(
-                gaussian_density.whiteners(matrices)[0], (len(mean), *matrices.shape[1:])
-            )
-            for c, factor in enumerate(whitener):
+            whiteners = gaussian_density.whiteners(matrices)[0]
+            for c, factor in enumerate(np.broadcast_to(whiteners, (len(mean), *matrices.shape[1:]))):
                 white = (x[np.ix_(rows, columns)] - mean[c, columns]) @ factor.T
                 log_density = np.log(np.diag(factor)) - 0.5 * (white**2 + gaussian_density.LOG_TWO_PI)
                 terms[np.ix_(rows, np.array([c]), columns)] = log_density[:, None, :]
@@ -302,9 +283,8 @@ class Full:
     def log_prior(self, covariance: Array, size: Array, prior: Array) -> float:
         """Log density of an inverse Wishart prior with equivalent sample sizes (g,) and a prior covariance (...)."""
         log_determinant = np.linalg.slogdet(covariance)[1]
-        trace = np.trace(
-            np.linalg.solve(covariance, np.broadcast_to(prior, covariance.shape)), axis1=1, axis2=2
-        )
+        solved = np.linalg.solve(covariance, np.broadcast_to(prior, covariance.shape))
+        trace = np.trace(solved, axis1=1, axis2=2)
         return float(-0.5 * np.sum(size * (log_determinant + trace)))
 
 
@@ -316,12 +296,7 @@ class Diagonal(Full):
     def freedom(self, d: int) -> int:
         return d
 
-    def moments(self, x: Array, weights: Array, expected: Expected) -> tuple[Array, Array, Array]:
-        return self.moments_about(x, np.zeros(x.shape[1]), weights, expected)
-
-    def moments_about(
-        self, columns: Array, center: Array, weights: Array, expected: Expected
-    ) -> tuple[Array, Array, Array]:
+    def moments_about(self, columns: Array, center: Array, weights: Array, expected: Expected) -> Moments:
         count, first, second = moments.power_sums(columns, center, weights)
         return count, first, self.pool(second)
 
@@ -374,9 +349,8 @@ class Diagonal(Full):
     def terms(self, x: Array, parameters: Arrays) -> Array:
         mean, variance = parameters["mean"], parameters["variance"]
         squares = (x[:, None, :] - mean) ** 2 / variance
-        return np.where(
-            np.isnan(x)[:, None, :], 0.0, -0.5 * (squares + np.log(variance) + gaussian_density.LOG_TWO_PI)
-        )
+        log_density = -0.5 * (squares + np.log(variance) + gaussian_density.LOG_TWO_PI)
+        return np.where(np.isnan(x)[:, None, :], 0.0, log_density)
 
     def conditional_terms(self, x: Array, parameters: Arrays, order: Array) -> Array:
         return self.terms(x, parameters)
@@ -440,9 +414,6 @@ class Regularizer(Protocol):
 class Plain(FiniteFields):
     """No regularization."""
 
-    def prepare(self, variances: Array) -> Self:
-        return self
-
     def apply(self, covariance: Array, shape: Full) -> Array:
         return covariance
 
@@ -458,8 +429,7 @@ class VarianceSmoothing(FiniteFields):
         return replace(self, epsilon=self.share * float(variances.max()))
 
     def apply(self, covariance: Array, shape: Full) -> Array:
-        ones = np.ones(covariance.shape[1])
-        return covariance + self.epsilon * shape.diagonal(ones)
+        return covariance + self.epsilon * shape.diagonal(np.ones(covariance.shape[1]))
 
 
 @dataclass(frozen=True)
@@ -467,9 +437,6 @@ class TowardsIdentity(ShareOfOne):
     """``(1 - share) * covariance + share * I`` (QuadraticDiscriminantAnalysis's ``reg_param``)."""
 
     share: float
-
-    def prepare(self, variances: Array) -> Self:
-        return self
 
     def apply(self, covariance: Array, shape: Full) -> Array:
         identity = shape.diagonal(np.ones(covariance.shape[1]))
@@ -481,9 +448,6 @@ class TowardsSphere(ShareOfOne):
     """``(1 - share) * covariance + share * mean variance * I`` (LinearDiscriminantAnalysis's ``shrinkage``)."""
 
     share: float
-
-    def prepare(self, variances: Array) -> Self:
-        return self
 
     def apply(self, covariance: Array, shape: Full) -> Array:
         variances = shape.variances(covariance)
@@ -545,4 +509,10 @@ class FixedCovariance:
         return self.covariance
 
     def verify_size(self, covariance_shape: tuple[int, ...]) -> None:
-        verify_definite(require_finite("covariance", self.covariance, covariance_shape))
+        covariance = require_finite("covariance", self.covariance, covariance_shape)
+        if covariance.ndim == 2:
+            return verify_positive(covariance)
+        try:
+            gaussian_density.whiteners(covariance)
+        except np.linalg.LinAlgError as error:  # it is not positive definite
+            raise ValueError(str(error)) from error

@@ -82,12 +82,11 @@ class Density(ABC):
             frozen |= invalid.reshape(len(invalid), -1).any(axis=1)
         if any(len(value) != len(frozen) for value in proposed.values()):
             frozen[:] = frozen.any()
-        kept = {name: frozen[: len(value)] for name, value in proposed.items()}
-        statistics = {
-            name: np.where(kept[name].reshape(-1, *[1] * (value.ndim - 1)), current[name], value)
-            for name, value in proposed.items()
-        }
-        number = sum(int(kept[name].sum()) * value[0].size for name, value in proposed.items())
+        statistics, number = {}, 0
+        for name, value in proposed.items():
+            kept = frozen[: len(value)]
+            statistics[name] = np.where(kept.reshape(-1, *[1] * (value.ndim - 1)), current[name], value)
+            number += int(kept.sum()) * value[0].size
         return ValidStatistics(statistics, number, frozen)
 
     def _invalid(self, statistics: Arrays) -> dict[str, Array]:
@@ -98,12 +97,10 @@ class Density(ABC):
                 parameters = self.parameters(statistics)
         except np.linalg.LinAlgError as error:
             return {f"{name} has no parameters ({error})": np.ones(1, dtype=bool)}
-        return {
-            f"the statistics of {name} are not those of rows": ~self.is_valid(statistics),
-            **{
-                f"parameter {key!r} of {name} is not finite": ~np.isfinite(v) for key, v in parameters.items()
-            },
-        }
+        invalid = {f"the statistics of {name} are not those of rows": ~self.is_valid(statistics)}
+        for key, parameter in parameters.items():
+            invalid[f"parameter {key!r} of {name} is not finite"] = ~np.isfinite(parameter)
+        return invalid
 
 
 class ColumnDensity(Density):

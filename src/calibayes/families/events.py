@@ -9,8 +9,8 @@ import numpy as np
 
 from calibayes.core import verify
 from calibayes.core.abilities import GradientStep, LeftOut
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.families.counts import LEAST_SHARE, PseudoCounts, floored
+from calibayes.core.protocols import Array, Arrays, Generator, Layout, ValidStatistics
+from calibayes.families import counts
 from calibayes.families.density import UNBOUND
 from calibayes.families.priors import Gamma
 from calibayes.kernels import event_counts, moments
@@ -19,7 +19,7 @@ from calibayes.kernels.posterior import LARGEST_LOG, log_project
 
 
 @dataclass(frozen=True)
-class Poisson:
+class Poisson(counts.SkipsMissing):
     """The rate of events of each class and column. A missing value (NaN) is skipped.
 
     Counts need not be integers: the factorial of the density is then a gamma function, and the density no longer sums
@@ -63,24 +63,19 @@ class Poisson:
         return self.prior.shape if self.prior else 0.0
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Poisson:
-        return self._with_pseudo_rows(start if pooled is None else pooled)._checked(start)
-
-    def _with_pseudo_rows(self, statistics: Arrays) -> Poisson:
-        if self.prior is None:
-            return self
-        count = statistics["count"].sum(axis=0)
-        mean = statistics["sum"].sum(axis=0) / np.where(count > 0, count, 1.0)
-        return replace(self, pseudo_rows=self.prior.pseudo_rows(np.maximum(mean, LEAST_SHARE)))
-
-    def _checked(self, start: Arrays) -> Poisson:
-        empty = ~(start["count"] + self.pseudo_rows > 0)
+        pseudo_rows, statistics = self.pseudo_rows, start if pooled is None else pooled
+        if self.prior is not None:
+            count = statistics["count"].sum(axis=0)
+            mean = statistics["sum"].sum(axis=0) / np.where(count > 0, count, 1.0)
+            pseudo_rows = self.prior.pseudo_rows(np.maximum(mean, counts.LEAST_SHARE))
+        empty = ~(start["count"] + pseudo_rows > 0)
         if empty.any():
             c, j = np.argwhere(empty)[0]
             raise ValueError(
                 f"class {self.layout.classes[c]!r} has no known cell in column {self.layout.columns[j]!r}: "
                 "give a prior (prior=Gamma()) or leave the column out"
             )
-        return self
+        return replace(self, pseudo_rows=pseudo_rows)
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {
@@ -91,7 +86,7 @@ class Poisson:
     def parameters(self, statistics: Arrays) -> Arrays:
         rows = statistics["count"] + self.pseudo_rows
         rate = (statistics["sum"] + self._pseudo_events) / rows
-        rate = floored(rate, rate.sum(axis=0), self._pseudo_events / rows)
+        rate = counts.floored(rate, rate.sum(axis=0), self._pseudo_events / rows)
         return {"rate": rate, "log_rate": np.log(rate)}
 
     def verify(self) -> None:
@@ -127,21 +122,15 @@ class Poisson:
     ) -> GradientStep:
         """Gradient step on the log rates."""
         gradient = direction["sum"] - direction["count"] * parameters["rate"]
-        moved = np.clip(parameters["log_rate"] + rate * gradient, np.log(LEAST_SHARE), LARGEST_LOG)
+        moved = np.clip(parameters["log_rate"] + rate * gradient, np.log(counts.LEAST_SHARE), LARGEST_LOG)
         return GradientStep({"rate": np.exp(moved), "log_rate": moved}, None)
-
-    def has_hidden(self, columns: Array) -> bool:
-        return False  # missing values are not counted, so the statistics do not depend on the parameters
 
     def log_prior(self, parameters: Arrays) -> float:
         """Log prior density of the log rates."""
-        return float(
-            np.sum(self._pseudo_events * parameters["log_rate"] - self.pseudo_rows * parameters["rate"])
-        )
+        events = self._pseudo_events * parameters["log_rate"]
+        return float(np.sum(events - self.pseudo_rows * parameters["rate"]))
 
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         drawn = rng.poisson(parameters["rate"][classes]).astype(np.float64)
         return drawn if given is None else np.where(np.isnan(given), drawn, given)
 
@@ -165,10 +154,7 @@ class Poisson:
         mean = np.maximum(others["sum"], 0.0) / np.where(others["count"] > 0, others["count"], 1.0)
         pseudo_rows = np.zeros(x.shape)
         if self.prior is not None:
-            fixed = self.prior.rate
-            pseudo_rows = (
-                self.prior.shape / np.maximum(mean, LEAST_SHARE) if fixed is None else pseudo_rows + fixed
-            )
+            pseudo_rows = self.prior.pseudo_rows(np.maximum(mean, counts.LEAST_SHARE))
         own = left_out.codes == np.arange(k)[:, None]
         count, total = (
             np.maximum(left_out.statistics[name][:, None, :] - own[:, :, None] * removed[name], 0.0)
@@ -176,7 +162,7 @@ class Poisson:
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             rate = (total + self._pseudo_events) / (count + pseudo_rows)
-            rate = floored(rate, rate.sum(axis=0), self._pseudo_events / (count + pseudo_rows))
+            rate = counts.floored(rate, rate.sum(axis=0), self._pseudo_events / (count + pseudo_rows))
             terms = np.where(known, x * np.log(rate) - rate, 0.0)
         density = np.asarray(terms.sum(axis=2).T - event_counts.log_factorials(columns)[:, None])
         density[~(count + pseudo_rows > 0).all(axis=(0, 2))] = np.nan
@@ -187,7 +173,7 @@ class Poisson:
 
 
 @dataclass(frozen=True)
-class EventCounts(PseudoCounts):
+class EventCounts(counts.PseudoCounts):
     """Statistics: events of each class and column (k, d), and rows of each class (k,)."""
 
     reads = "counts"
@@ -206,10 +192,7 @@ class EventCounts(PseudoCounts):
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         """An event count that would be negative, or a row count that would not be positive, keeps its value."""
-        invalid = {"count": ~(proposed["count"] >= 0), "rows": ~(proposed["rows"] > 0)}
-        counts = {name: np.where(invalid[name], current[name], value) for name, value in proposed.items()}
-        frozen = sum(int(mask.sum()) for mask in invalid.values())
-        return ValidStatistics(counts, frozen, np.zeros(len(counts["rows"]), dtype=bool))
+        return counts.keep_nonnegative(current, proposed, positive="rows")
 
     @abstractmethod
     def event_weights(self, parameters: Arrays) -> Array:
@@ -236,7 +219,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Multinomial(EventCounts):
+class Multinomial(EventCounts, counts.LogProbabilities):
     """For each class, the probability that an event falls into each column.
 
     The density is that of a row given its length (number of events), multinomial coefficient included: it sums to one
@@ -256,15 +239,12 @@ class Multinomial(EventCounts):
     def parameters(self, statistics: Arrays) -> Arrays:
         pseudo = self._pseudo
         count = event_counts.fortran_order(statistics["count"] + pseudo)
-        count = event_counts.fortran_order(floored(count, count.sum(axis=1, keepdims=True), pseudo))
+        count = event_counts.fortran_order(counts.floored(count, count.sum(axis=1, keepdims=True), pseudo))
         length = statistics["count"].sum() / statistics["rows"].sum()
         total = count.sum(axis=1, keepdims=True)
         log_probability = event_counts.log_in_place(count)
         log_probability -= np.log(total)
-        return {
-            "log_probability": log_probability,
-            "length": np.atleast_1d(length),
-        }
+        return {"log_probability": log_probability, "length": np.atleast_1d(length)}
 
     def verify_parameters(self, parameters: Arrays) -> None:
         shape = len(self.layout.classes), len(self.layout.columns)
@@ -284,18 +264,10 @@ class Multinomial(EventCounts):
     def event_weights(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["log_probability"])
 
-    def gradient_step(
-        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
-    ) -> GradientStep:
-        moved = parameters["log_probability"] + rate * direction["count"]
-        return GradientStep({**parameters, "log_probability": log_project(moved)}, None)
+    def _projected(self, log_probability: Array) -> Array:
+        return log_project(log_probability)
 
-    def log_prior(self, parameters: Arrays) -> float:
-        return float(np.sum(self._pseudo * parameters["log_probability"]))
-
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         if given is not None and not np.isnan(given).all():
             raise ValueError(
                 "Multinomial cannot sample rows in which some cells are given: sample whole rows instead"
@@ -318,9 +290,9 @@ class Multinomial(EventCounts):
         left = np.maximum(total[own] - lengths * left_out.weight, 0.0)
         remaining = np.maximum(count[own[rows], cells] - removed, 0.0)
         remaining[remaining <= ROUNDING * removed] = 0.0
-        raised = floored(remaining, left[rows], pseudo[cells])
+        raised = counts.floored(remaining, left[rows], pseudo[cells])
         # Cells of count 0 are raised to the least share, and add to the total.
-        empty = np.sum(count == 0, axis=1)[own] * LEAST_SHARE * np.where(left > 0, left, 1.0)
+        empty = np.sum(count == 0, axis=1)[own] * counts.LEAST_SHARE * np.where(left > 0, left, 1.0)
         sums = left + empty + np.bincount(rows, raised - remaining, minlength=n)
         scores = np.bincount(rows, values * np.log(raised), minlength=n) - lengths * np.log(sums)
         density = np.array(self.log_density(columns, left_out.parameters))
@@ -358,7 +330,7 @@ class Complement(EventCounts):
         count = statistics["count"]
         pseudo = self._pseudo
         others = count.sum(axis=0) - count + pseudo
-        others = floored(others, others.sum(axis=1, keepdims=True), pseudo)
+        others = counts.floored(others, others.sum(axis=1, keepdims=True), pseudo)
         log_probability = np.log(others) - np.log(others.sum(axis=1, keepdims=True))
         if self.norm:
             total = log_probability.sum(axis=1, keepdims=True)  # 0 for a single column, whose weight is 0
@@ -368,12 +340,11 @@ class Complement(EventCounts):
     def verify_parameters(self, parameters: Arrays) -> None:
         k, d = len(self.layout.classes), len(self.layout.columns)
         verify.require_arrays("parameters", parameters, {"weight": (k, d)}, least=-verify.TOLERANCE)
+        weight = parameters["weight"]
         if not self.norm:
-            verify.require_sums_of_one(
-                "weight", verify.probabilities_of("weight", -parameters["weight"]).sum(axis=1)
-            )
-        elif d > 1:
-            verify.require_sums_of_one("weight", parameters["weight"].sum(axis=1))
+            weight = verify.probabilities_of("weight", -weight)
+        if not self.norm or d > 1:
+            verify.require_sums_of_one("weight", weight.sum(axis=1))
 
     def event_weights(self, parameters: Arrays) -> Array:
         return np.asarray(parameters["weight"])

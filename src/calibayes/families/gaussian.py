@@ -11,7 +11,7 @@ import numpy as np
 
 from calibayes.core.abilities import GradientStep
 from calibayes.core.notices import warn
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.protocols import Array, Arrays, Generator, Layout, ValidStatistics
 from calibayes.core.verify import require_arrays, require_finite
 from calibayes.families.class_centers import (
     AsEstimated,
@@ -156,9 +156,6 @@ class Gaussian(ClassCenters):
 
     # -- statistics ----------------------------------------------------------------------------------------------
 
-    def _pool(self, per_class: Array) -> Array:
-        return self.shape.pool(per_class)
-
     def has_hidden(self, columns: Array) -> bool:
         return self.shape.has_hidden(columns)
 
@@ -189,8 +186,8 @@ class Gaussian(ClassCenters):
             squares = squares + expand(m2, second) * prior.covariance
             if self.exact_mode:
                 deviation = self.shape.square(mean - prior_mean)
-                squares = squares + self._pool(expand(m1 * count / weight, deviation) * deviation)
-            mean, size = (m1 * prior_mean + first) / weight, m2 + self._pool(count)
+                squares = squares + self.shape.pool(expand(m1 * count / weight, deviation) * deviation)
+            mean, size = (m1 * prior_mean + first) / weight, m2 + self.shape.pool(count)
             size = np.where(size > 0, size, 1.0)
         covariance = self.shape.constrain(squares / expand(size, second), size)
         offsets = self.offset_values
@@ -238,7 +235,7 @@ class Gaussian(ClassCenters):
         collapsing = unexplained < COLLAPSING
         if collapsing.any():
             collapsing &= unexplained < self._unexplained(current)
-        invalid = self._pool(empty[:, None])[:, 0] | (collapsing | ~(unexplained > SINGULAR)).any(axis=1)
+        invalid = self.shape.pool(empty[:, None])[:, 0] | (collapsing | ~(unexplained > SINGULAR)).any(axis=1)
         frozen_classes = np.broadcast_to(invalid > 0, empty.shape).copy()
         if not frozen_classes.any():
             return ValidStatistics(dict(proposed), 0, frozen_classes)
@@ -257,15 +254,14 @@ class Gaussian(ClassCenters):
         variances = np.maximum(self.shape.variances(sums["second"]).sum(axis=0) / count - mean**2, 0.0)
         regularizer, shape = self.regularizer.prepare(variances), self.shape.prepare(start)
         without_prior = replace(self, shape=shape, regularizer=regularizer, resolved=None)
-        if isinstance(self.prior, NormalInverseWishart):
-            prepared = replace(without_prior, resolved=without_prior._resolve(self.prior, mean, variances))
-        elif isinstance(self.prior, WithinClasses):
-            prior = self.prior.conjugate_to(without_prior._within_class_covariance(start), variances)
-            prepared = replace(without_prior, resolved=without_prior._resolve(prior, mean, variances))
-        elif self.prior == "auto":
+        prior, prepared = self.prior, without_prior
+        if isinstance(prior, WithinClasses):
+            prior = prior.conjugate_to(without_prior._within_class_covariance(start), variances)
+        if isinstance(prior, NormalInverseWishart):
+            resolved = resolve_prior(prior, shape, self.layout, mean, variances)
+            prepared = replace(without_prior, resolved=resolved)
+        elif prior == "auto":
             prepared = without_prior._resolve_where_singular(start, mean, variances)
-        else:
-            prepared = without_prior
         return prepared._checked(start)
 
     def _within_class_covariance(self, start: Arrays) -> Array:
@@ -276,19 +272,15 @@ class Gaussian(ClassCenters):
         total = count.sum(axis=0)
         return np.asarray(within / np.where(total > 0, total, 1.0))
 
-    def _resolve(self, prior: NormalInverseWishart, mean: Array, variances: Array) -> ResolvedPrior:
-        return resolve_prior(prior, self.shape, self.layout, mean, variances)
-
     def _resolve_where_singular(self, start: Arrays, mean: Array, variances: Array) -> Gaussian:
         """This family with the default prior on the classes whose covariance is singular, and a warning."""
         singular = np.any(self._determined(start), axis=1)
         if not singular.any():
             return self
         default = NormalInverseWishart()
-        prior = self._resolve(default, mean, variances)
-        if (
-            (as_matrix(start["count"]) > 0).any(axis=1).all()
-        ):  # else there are classes whose rows are still to come
+        prior = resolve_prior(default, self.shape, self.layout, mean, variances)
+        has_rows = (as_matrix(start["count"]) > 0).any(axis=1)
+        if has_rows.all():  # else there are classes whose rows are still to come
             warn(
                 f"{affected_classes(singular, self.layout)}: the covariance is singular ({self._reason(start)}). "
                 f"A NormalInverseWishart prior of {default.m2:g} pseudo-rows is used for it. To avoid this, give a "
@@ -313,7 +305,7 @@ class Gaussian(ClassCenters):
         """Why the covariance of the first singular class is singular."""
         determined = self._determined(start)
         group = int(np.argmax(determined.any(axis=1)))
-        counts = self._pool(as_matrix(start["count"]))[group]
+        counts = self.shape.pool(as_matrix(start["count"]))[group]
         sample_covariance = replace(self, resolved=None, regularizer=Plain())._estimate(start)[1]
         variances = self.shape.variances(sample_covariance)[group]
         scale = np.abs(self.shape.variances(start["second"]))[group] / np.where(counts > 0, counts, 1.0)
@@ -399,9 +391,7 @@ class Gaussian(ClassCenters):
         distance = np.sum(deviation * self.shape.precision_times(covariance, deviation), axis=1)
         return self.shape.log_prior(covariance, prior.m2, prior.covariance) - 0.5 * float(prior.m1 @ distance)
 
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         noise = rng.standard_normal((len(classes), len(self.layout.columns)))
         covariance = self.shape.covariance(parameters)
         drawn = parameters["mean"][classes] + self.shape.root_times(covariance, noise, classes)
@@ -409,12 +399,10 @@ class Gaussian(ClassCenters):
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
         """Missing values replaced by the conditional means of the classes, averaged over the posterior."""
-        k, covariance = posterior.shape[1], self.shape.covariance(parameters)
+        n, covariance = len(columns), self.shape.covariance(parameters)
         by_class = [
-            self.shape.conditioned(
-                np.repeat(mean[None], len(columns), axis=0), columns, covariance, np.full(len(columns), c)
-            )
-            for c, mean in zip(range(k), parameters["mean"], strict=True)
+            self.shape.conditioned(np.repeat(mean[None], n, axis=0), columns, covariance, np.full(n, c))
+            for c, mean in enumerate(parameters["mean"])
         ]
         average = np.einsum("nk,knd->nd", posterior, np.stack(by_class))
         return np.where(np.isnan(columns), average, columns)

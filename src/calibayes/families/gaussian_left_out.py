@@ -10,7 +10,7 @@ and determinants from the matrix determinant lemma.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,10 +31,8 @@ LEAST_UNEXPLAINED = 1e-8
 """Share of a variance in the second moment below which a class may count as singular without the row."""
 
 
-def by_class(family: Any, x: Array, left_out: LeftOut) -> Array | None:
+def by_class(family: Any, x: Array, left_out: LeftOut) -> Array:
     """One covariance matrix per class: rank-one changes of the density under all rows."""
-    if family.has_hidden(x):
-        return None
     d, size = x.shape[1], left_out.statistics["count"][left_out.codes]
     rows = np.arange(len(x))
     result = np.array(family.log_density(x, left_out.parameters))
@@ -58,10 +56,8 @@ def _least_remaining(family: Any, left_out: LeftOut) -> Array:
     return np.maximum(LEAST_SHARE, LEAST_UNEXPLAINED / np.maximum(unexplained, np.finfo(float).tiny))
 
 
-def tied(family: Any, x: Array, left_out: LeftOut) -> Array | None:
+def tied(family: Any, x: Array, left_out: LeftOut) -> Array:
     """One covariance matrix of all classes: x minus each mean, whitened, and the rank-one change by the row's own."""
-    if family.has_hidden(x):
-        return None
     d, count, weight = x.shape[1], left_out.statistics["count"], left_out.weight
     mean, whitener = left_out.parameters["mean"], left_out.parameters["whitener"][0]
     white = [(x - center) @ whitener.T for center in mean]
@@ -105,27 +101,20 @@ def leave_one_out(self: Any, columns: Array, left_out: LeftOut) -> Array | None:
     For maximum likelihood with `Diagonal`, `TiedDiagonal`, `Full` and `Tied`, and `Diagonal` with `VarianceSmoothing`.
     """
     has_prior = self.prior not in (None, "auto") or self.resolved is not None
-    if has_prior or type(self.means) is not AsEstimated or type(self.regularizer) not in REGULARIZERS:
+    is_plain = type(self.means) is AsEstimated and type(self.regularizer) in (Plain, VarianceSmoothing)
+    if has_prior or not is_plain:
         return None
     x = np.asarray(columns, dtype=np.float64)
     if _have_few_known(x, left_out):
         return None
-    by_shape = {
-        Diagonal: _independent,
-        Full: by_class,
-        Tied: tied,
-        TiedDiagonal: _tied_independent,
-    }
+    by_shape = {Diagonal: _independent, Full: by_class, Tied: tied, TiedDiagonal: _tied_independent}
     density = by_shape.get(type(self.shape))
     is_smoothed = type(self.regularizer) is VarianceSmoothing
-    if density is None or (is_smoothed and density is not _independent):
+    if density is None or self.has_hidden(x) or (is_smoothed and density is not _independent):
         return None
     with np.errstate(divide="ignore", invalid="ignore"):  # rows that are marked by NaN
-        parts: list[Any] = [density(self, x[rows], left_out.of_rows(rows)) for rows in row_blocks(*x.shape)]
-    return None if any(part is None for part in parts) else np.concatenate(parts)
-
-
-REGULARIZERS = (Plain, VarianceSmoothing)
+        blocks = row_blocks(*x.shape)
+        return np.concatenate([density(self, x[rows], left_out.of_rows(rows)) for rows in blocks])
 
 
 def _have_few_known(x: Array, left_out: LeftOut) -> bool:
@@ -142,23 +131,18 @@ def _have_few_known(x: Array, left_out: LeftOut) -> bool:
     return bool((count <= 0).any() or (known & is_last)[~is_only_row].any())
 
 
-class Without(NamedTuple):
-    """The sums of a class without each of its rows."""
+def _without_each(
+    x: Array, weight: Array, mean: Array, squares: Array, size: Array
+) -> tuple[Array, Array, Array]:
+    """The sums of a class of weights (1 or d,), means and scatter (d,) without each of its rows x (n, d).
 
-    shift: Array
-    """(x - mean) of the class without the row, (n, d); NaN where a cell is missing."""
-    scatter: Array
-    """Sums of squares, (n, d)."""
-    size: Array
-    """Weight of the other rows, (n, 1) or (n, d)."""
-
-
-def _without_each(x: Array, weight: Array, mean: Array, squares: Array, size: Array) -> Without:
-    """The sums of a class of weights (1 or d,), means and scatter (d,) without each of the rows x (n, d)."""
+    The first result is (x - mean) of the class without the row, (n, d), NaN where a cell is missing; the second are sums
+    of squares, (n, d), and the third is the weight of the other rows, (n, 1) or (n, d).
+    """
     u = x - mean
     left = size - weight[:, None]
     grown = size / left
-    return Without(u * grown, squares - u * u * (weight[:, None] * grown), left)
+    return u * grown, squares - u * u * (weight[:, None] * grown), left
 
 
 def _moments(family: Any, statistics: Arrays) -> tuple[Array, Array, Array]:
@@ -181,44 +165,20 @@ def _independent(family: Any, x: Array, left_out: LeftOut) -> Array:
     for c, (mean, squares, size, moment) in enumerate(zip(*moments, second, strict=True)):
         rows = np.flatnonzero(left_out.codes == c)
         if len(rows):
-            of_class = OwnClass(x[rows], left_out.weight[rows], mean, squares, size, moment)
-            chosen = None if epsilon is None else epsilon[rows]
-            result[rows, c], is_lost = _own_density_of_known(of_class, chosen)
-            result[rows[is_lost]] = np.nan
+            shift, left_squares, left = _without_each(x[rows], left_out.weight[rows], mean, squares, size)
+            variance = left_squares / left + (0.0 if epsilon is None else epsilon[rows, None])
+            result[rows, c] = _sum_of_terms(shift**2 / variance + np.log(variance))
+            is_lost = (left_squares < LEAST_SHARE * squares) | (variance < LEAST_UNEXPLAINED * moment / left)
+            result[rows[is_lost.any(axis=1)]] = np.nan
     return result
-
-
-class OwnClass(NamedTuple):
-    """Rows of one class and the moments of all of them."""
-
-    x: Array
-    """(n, d)."""
-    weight: Array
-    """(n,)."""
-    mean: Array
-    """(d,)."""
-    squares: Array
-    """Sums of squares about the mean, (d,)."""
-    size: Array
-    """Weight of the rows, (1,) or of the known cells (d,)."""
-    second: Array
-    """Sums of squares about the center, (d,)."""
-
-
-def _own_density_of_known(own: OwnClass, epsilon: Array | None) -> tuple[Array, Array]:
-    """Log density of the known cells of each row without the row, (n,), and whether digits were lost, (n,)."""
-    without = _without_each(own.x, own.weight, own.mean, own.squares, own.size)
-    variance = without.scatter / without.size + (0.0 if epsilon is None else epsilon[:, None])
-    is_lost = without.scatter < LEAST_SHARE * own.squares
-    is_lost |= variance < LEAST_UNEXPLAINED * own.second / without.size
-    return _sum_of_terms(without.shift**2 / variance + np.log(variance)), np.any(is_lost, axis=1)
 
 
 def _own_density(
     x: Array, left_out: LeftOut, moments: tuple[Array, Array, Array], second: Array, epsilon: Array | None
 ) -> Array:
-    """The same for rows of equal weight without missing values, of all classes in one pass, (n,); NaN if digits were lost.
+    """Log densities of rows without the row in their class, (n,); NaN if digits were lost.
 
+    The rows have equal weights and no missing values; all classes are in one pass.
     With V the variance if the scatter stayed the same, the variance without a row is V (1 - z), where z is u^2 times a
     number for each column, and the squared distance is z / (1 - z) times a number for all of them.
     """
@@ -265,10 +225,8 @@ def _other_classes(family: Any, x: Array, left_out: LeftOut, epsilon: Array | No
     density += change[:, None] * _slopes(x, known, mean, np.where(is_narrow, 0.0, 1.0 / variance))
     for c in np.flatnonzero(is_narrow.any(axis=1)):
         j = np.flatnonzero(is_narrow[c])
-        u = x.take(j, axis=1) - mean[c, j]
-        density[:, c] += _change_of_density(
-            u, None if known is None else known[:, j], variance[c, j], change[:, None]
-        )
+        u, known_of_class = x.take(j, axis=1) - mean[c, j], None if known is None else known[:, j]
+        density[:, c] += _change_of_density(u, known_of_class, variance[c, j], change[:, None])
     return density
 
 
@@ -277,9 +235,8 @@ def _change_of_density(u: Array, known: Array | None, variance: Array, change: A
 
     ``known`` marks the known cells, (n, d); None if all are.
     """
-    distinct, which = np.unique(
-        variance, return_inverse=True
-    )  # columns that are constant in a class have the same
+    # Columns that are constant in a class have the same variance.
+    distinct, which = np.unique(variance, return_inverse=True)
     of_column = np.eye(len(distinct))[which]
     if known is None:
         squares, count = (u * u) @ of_column, of_column.sum(axis=0)
@@ -331,15 +288,14 @@ def _tied_independent(family: Any, x: Array, left_out: LeftOut) -> Array:
     mean, squares, size = _moments(family, left_out.statistics)
     size = np.broadcast_to(size, mean.shape)
     known, weight = ~np.isnan(x), left_out.weight[:, None]
-    own = _without_each(
-        x, left_out.weight, mean[left_out.codes], squares[0], np.broadcast_to(size[left_out.codes], x.shape)
-    )
+    codes = left_out.codes
+    shift, left_squares, _ = _without_each(x, left_out.weight, mean[codes], squares[0], size[codes])
     left = size.sum(axis=0) - np.where(known, weight, 0.0)
-    sums = np.where(known, own.scatter, squares[0])
+    sums = np.where(known, left_squares, squares[0])
     result = np.empty((len(x), len(mean)))
     variance = sums / left
     for c, center in enumerate(mean):
-        moved = np.where((left_out.codes == c)[:, None], own.shift, x - center)
+        moved = np.where((codes == c)[:, None], shift, x - center)
         result[:, c] = _sum_of_terms(np.where(known, moved**2 / variance + np.log(variance), np.nan))
     second = np.abs(left_out.statistics["second"][0])
     is_lost = (sums < LEAST_SHARE * squares[0]) | (sums < LEAST_UNEXPLAINED * second)

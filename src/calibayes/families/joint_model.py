@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -16,51 +15,6 @@ from calibayes.core.protocols import Array, Arrays, Block, Family, Layout, Model
 from calibayes.families.density import UNBOUND
 from calibayes.kernels import moments
 from calibayes.kernels.posterior import log_project
-
-# -- Verification of a joint model: of its class prior and of each family, with their arrays -----------------
-
-
-class VerifiedParts(ABC):
-    """A model of named parts, each `Verifiable` and over the same classes."""
-
-    @property
-    @abstractmethod
-    def parts(self) -> Mapping[str, Any]:
-        """The class prior and the families, by name."""
-
-    def verify(self) -> None:
-        """Raises ValueError if a part is invalid by itself, or the parts have different classes."""
-        for part in self.parts.values():
-            verify.require(
-                isinstance(part, abilities.Verifiable), f"{type(part).__name__} cannot be verified"
-            )
-            part.verify()
-        classes = {part.layout.classes for part in self.parts.values()}
-        verify.require(len(classes) == 1, "the class prior and the families have different classes")
-
-    def verify_parameters(self, parameters: ModelArrays) -> None:
-        for part, arrays in self._with_arrays("parameters", parameters):
-            part.verify_parameters(arrays)
-
-    def verify_statistics(self, statistics: ModelArrays) -> None:
-        for part, arrays in self._with_arrays("statistics", statistics):
-            part.verify_statistics(arrays)
-
-    def verify_structure_statistics(self, structure_statistics: ModelArrays) -> None:
-        """Of the sums over the data: structure statistics, or statistics for families without a structure."""
-        for part, arrays in self._with_arrays("data_statistics", structure_statistics):
-            if isinstance(part, abilities.VerifiableStructure):
-                part.verify_structure_statistics(arrays)
-            else:
-                part.verify_statistics(arrays)
-
-    def _with_arrays(self, name: str, arrays: ModelArrays) -> Iterator[tuple[abilities.Verifiable, Arrays]]:
-        """Each part with its arrays. Raises ValueError if there are arrays of other parts."""
-        verify.require_names(name, arrays, self.parts)
-        return ((cast(abilities.Verifiable, part), arrays[key]) for key, part in self.parts.items())
-
-
-# -- The joint model p(x, class): a class prior and families over disjoint columns, independent given the class
 
 PRIOR = "class_prior"
 """Name of the class prior among the families."""
@@ -127,9 +81,8 @@ class ClassPrior:
         verify.require_finite("alpha", np.asarray(self.alpha, dtype=np.float64), (), least=0.0)
         if self.layout.classes and self.fixed is not None:
             verify.require_probabilities("fixed", self.fixed, (len(self.layout.classes),))
-            verify.require(
-                self.allows_zero or bool((self.fixed > 0).all()), "fixed contains a probability of 0"
-            )
+            is_possible = self.allows_zero or bool((self.fixed > 0).all())
+            verify.require(is_possible, "fixed contains a probability of 0")
 
     def verify_parameters(self, parameters: Arrays) -> None:
         verify.require_names("parameters of the class prior", parameters, ["log_probability"])
@@ -183,15 +136,11 @@ def _traits(families: Mapping[str, Family]) -> dict[str, Any]:
     sizes = [family.size for family in families.values() if isinstance(family, abilities.Sized)]
     is_fused = len(families) == 1 and all(hasattr(family, "fused_pass") for family in families.values())
     is_structured = any(isinstance(family, abilities.Structured) for family in families.values())
-    return {
-        "least_cells": max(sizes, default=0),
-        "has_fused_pass": is_fused,
-        "is_structured": is_structured,
-    }
+    return {"least_cells": max(sizes, default=0), "has_fused_pass": is_fused, "is_structured": is_structured}
 
 
 @dataclass(frozen=True)
-class Product(VerifiedParts):
+class Product:
     """p(class) times the product over families of p(columns of the family | class): the `Model` of the library.
 
     Methods that run once per block look up optional abilities of a family by attribute name: an isinstance check
@@ -224,57 +173,74 @@ class Product(VerifiedParts):
     @property
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """Name and structure of each family that learns one."""
-        return tuple(
-            (name, f.structure) for name, f in self.families.items() if isinstance(f, abilities.Structured)
-        )
+        return tuple((name, family.structure) for name, family in self._with(abilities.Structured))
+
+    def _with(self, ability: type) -> list[tuple[str, Any]]:
+        """Names and families that have an ability."""
+        return [(name, family) for name, family in self.families.items() if isinstance(family, ability)]
+
+    # -- verification --------------------------------------------------------------------------------------------
 
     @property
     def parts(self) -> Mapping[str, Any]:
+        """The class prior and the families, by name."""
         return {PRIOR: self.prior, **self.families}
 
     def verify(self) -> None:
-        verify.require(
-            bool(self.families) and PRIOR not in self.families, f"no family, or one named {PRIOR!r}"
-        )
-        super().verify()
+        """Raises ValueError if a part is invalid by itself, or the parts have different classes."""
+        is_named = bool(self.families) and PRIOR not in self.families
+        verify.require(is_named, f"no family, or one named {PRIOR!r}")
+        for part in self.parts.values():
+            is_able = isinstance(part, abilities.Verifiable)
+            verify.require(is_able, f"{type(part).__name__} cannot be verified")
+            part.verify()
+        classes = {part.layout.classes for part in self.parts.values()}
+        verify.require(len(classes) == 1, "the class prior and the families have different classes")
         for name, value in _traits(self.families).items() if self.prior.layout.classes else ():
             verify.require(getattr(self, name) == value, f"{name} must be {value} for these families")
+
+    def verify_parameters(self, parameters: ModelArrays) -> None:
+        for part, arrays in self._with_arrays("parameters", parameters):
+            part.verify_parameters(arrays)
+
+    def verify_statistics(self, statistics: ModelArrays) -> None:
+        for part, arrays in self._with_arrays("statistics", statistics):
+            part.verify_statistics(arrays)
+
+    def verify_structure_statistics(self, structure_statistics: ModelArrays) -> None:
+        """Of the sums over the data: structure statistics, or statistics for families without a structure."""
+        for part, arrays in self._with_arrays("data_statistics", structure_statistics):
+            getattr(part, "verify_structure_statistics", part.verify_statistics)(arrays)
+
+    def _with_arrays(self, name: str, arrays: ModelArrays) -> Iterator[tuple[abilities.Verifiable, Arrays]]:
+        """Each part with its arrays. Raises ValueError if there are arrays of other parts."""
+        verify.require_names(name, arrays, self.parts)
+        return ((part, arrays[key]) for key, part in self.parts.items())
 
     # -- statistics ----------------------------------------------------------------------------------------------
 
     def recentered(self, statistics: ModelArrays) -> Product:
         """This model with sums about the means of far classes (see `Recentering`); itself if no family needs them."""
-        families = {
-            name: f.recentered(statistics[name]) if isinstance(f, abilities.Recentering) else f
-            for name, f in self.families.items()
-        }
-        is_same = all(family is self.families[name] for name, family in families.items())
-        return self if is_same else replace(self, families=families)
+        families = self._with(abilities.Recentering)
+        closer = {name: f.recentered(statistics[name]) for name, f in families}
+        is_same = all(closer[name] is f for name, f in families)
+        return self if is_same else replace(self, families={**self.families, **closer})
 
     def gains(self, statistics: ModelArrays, *, more_to_come: bool = False) -> bool:
         """Whether a family's sums about other points show variances."""
-        return any(
-            f.gains(statistics[name], more_to_come=more_to_come)
-            for name, f in self.families.items()
-            if isinstance(f, abilities.Recentering)
-        )
+        families = self._with(abilities.Recentering)
+        return any(f.gains(statistics[name], more_to_come=more_to_come) for name, f in families)
 
     def sharing_centers(self, other: Product) -> Product:
         """This model with sums about the points that either has chosen."""
-        shared = {
-            name: f.sharing_centers(other.families[name])
-            for name, f in self.families.items()
-            if isinstance(f, abilities.Recentering)
-        }
+        families = self._with(abilities.Recentering)
+        shared = {name: f.sharing_centers(other.families[name]) for name, f in families}
         return replace(self, families={**self.families, **shared})
 
     def moved(self, statistics: ModelArrays, other: Product) -> ModelArrays:
         """Statistics of this model, with moments about the points of another one of the same families."""
-        moved = {
-            name: f.move(statistics[name], cast(abilities.Movable, other.families[name]).centers)
-            for name, f in self.families.items()
-            if isinstance(f, abilities.Movable)
-        }
+        families, others = self._with(abilities.Movable), other.parts
+        moved = {name: f.move(statistics[name], others[name].centers) for name, f in families}
         return {**statistics, **moved}
 
     def data_sums(self, block: Block, weights: Array) -> Mapping[str, Any]:
@@ -286,27 +252,21 @@ class Product(VerifiedParts):
         return {"statistics": self.structure_statistics(block, weights), "hidden": int(has_hidden)}
 
     def structure_statistics(self, block: Block, weights: Array) -> ModelArrays:
-        sums = {
-            name: getattr(f, "structure_statistics", f.statistics)(block.columns[name], weights)
-            for name, f in self.families.items()
-        }
-        return {PRIOR: self.prior.statistics(weights), **sums}
+        sums = {PRIOR: self.prior.statistics(weights)}
+        for name, f in self.families.items():
+            sums[name] = getattr(f, "structure_statistics", f.statistics)(block.columns[name], weights)
+        return sums
 
     def statistics_of(self, structure_statistics: ModelArrays) -> ModelArrays:
-        structured = {
-            name: f.statistics_of(structure_statistics[name])
-            for name, f in self.families.items()
-            if isinstance(f, abilities.Structured)
-        }
+        families = self._with(abilities.Structured) if self.is_structured else []
+        structured = {name: f.statistics_of(structure_statistics[name]) for name, f in families}
         return {**structure_statistics, **structured}
 
     def statistics(self, block: Block, weights: Array, parameters: ModelArrays | None = None) -> ModelArrays:
-        parameters = parameters or {}
-        sums = {
-            name: family.statistics(block.columns[name], weights, parameters.get(name))
-            for name, family in self.families.items()
-        }
-        return {PRIOR: self.prior.statistics(weights), **sums}
+        known, sums = parameters or {}, {PRIOR: self.prior.statistics(weights)}
+        for name, family in self.families.items():
+            sums[name] = family.statistics(block.columns[name], weights, known.get(name))
+        return sums
 
     def keep_valid(self, current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
         """Valid statistics of every family; a class that a family freezes keeps its class count too."""
@@ -324,23 +284,20 @@ class Product(VerifiedParts):
 
     def gradient_step(self, parameters: ModelArrays, direction: ModelArrays, rate: float) -> ModelArrays:
         free = self.prior.fixed is None
+        families: Mapping[str, Any] = self.families
         steps = {
-            name: cast(abilities.NaturalParameters, family).gradient_step(
-                parameters[name], direction[name], rate, absorbed=free
-            )
-            for name, family in self.families.items()
+            name: family.gradient_step(parameters[name], direction[name], rate, absorbed=free)
+            for name, family in families.items()
         }
         offsets = [step.offset for step in steps.values() if step.offset is not None]
-        prior = self.prior.gradient_step(
-            parameters[PRIOR], direction[PRIOR], rate, np.sum(offsets, axis=0) if offsets else None
-        )
+        offset = np.sum(offsets, axis=0) if offsets else None
+        prior = self.prior.gradient_step(parameters[PRIOR], direction[PRIOR], rate, offset)
         return {PRIOR: prior, **{name: step.parameters for name, step in steps.items()}}
 
     def log_prior(self, parameters: ModelArrays) -> float:
-        penalized = [(name, f) for name, f in self.families.items() if isinstance(f, abilities.Penalized)]
-        return self.prior.log_prior(parameters[PRIOR]) + sum(
-            f.log_prior(parameters[name]) for name, f in penalized
-        )
+        families = self._with(abilities.Penalized)
+        of_families = sum(family.log_prior(parameters[name]) for name, family in families)
+        return self.prior.log_prior(parameters[PRIOR]) + of_families
 
     # -- densities -----------------------------------------------------------------------------------------------
 
@@ -360,16 +317,8 @@ class Product(VerifiedParts):
     ) -> abilities.PassResult:
         """Assessment and statistics of a block in one call, if `has_fused_pass`."""
         name, family = next(iter(self.families.items()))
-        inputs = abilities.PassInputs(
-            parameters[PRIOR]["log_probability"],
-            block.labels,
-            block.weight,
-            block.held_out,
-            generative,
-            negligible,
-        )
+        rows, log_prior = (block.labels, block.weight, block.held_out), parameters[PRIOR]["log_probability"]
+        inputs = abilities.PassInputs(log_prior, *rows, generative, negligible)
         result = cast(abilities.FusedPass, family).fused_pass(block.columns[name], parameters[name], inputs)
         counts = self.prior.statistics(result.classes[None])
-        return abilities.PassResult(
-            result.assessment, {PRIOR: counts, name: result.statistics}, result.classes
-        )
+        return result._replace(statistics={PRIOR: counts, name: result.statistics})

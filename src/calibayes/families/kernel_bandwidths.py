@@ -8,14 +8,14 @@ are narrow, and rules that need a standard deviation use that of the bin numbers
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from calibayes.core.protocols import Array, resolve
-from calibayes.kernels import grids
+from calibayes.core.protocols import Array, Layout, resolve
+from calibayes.kernels import grids, level_counts
 
 FEWEST_CELLS = 3
 """Columns with fewer cells are not smoothed."""
@@ -190,6 +190,27 @@ class OverBins:
         rows = counts.sum() / k
         smoothed = bins >= FEWEST_CELLS and rows > 0
         return np.full(k, self.factor * bins * max(rows, 1.0) ** (-1.0 / 3.0) if smoothed else 0.0)
+
+
+def bandwidths_in_cells(
+    rule: Bandwidth,
+    layout: Layout,
+    column_counts: Sequence[Array],
+    dimension: int,
+    fewest: int = FEWEST_CELLS,
+) -> Array:
+    """The bandwidth of each class and column in cells, (k, d); 0 for columns with fewer ordered cells than ``fewest``.
+
+    ``dimension`` is the number of columns of a table.
+    """
+    widths = np.zeros((len(layout.classes), len(layout.columns)))
+    first = level_counts.offsets(layout.levels)
+    for j, cells in enumerate(layout.ordered):
+        if cells >= fewest:
+            log_volume = layout.log_volume[first[j] : first[j] + cells]
+            count = np.maximum(column_counts[j][:, :cells], 0.0)
+            widths[:, j] = rule.width_in_cells(count, log_volume, dimension)
+    return widths
 
 
 def check_bandwidth(given: Any) -> None:

@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Protocol, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from calibayes.core import verify
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
-from calibayes.families.counts import floored, keep_nonnegative
+from calibayes.core.protocols import Array, Arrays, Generator, Layout, ValidStatistics
+from calibayes.families.counts import SkipsMissing, floored, keep_nonnegative
 from calibayes.families.density import UNBOUND
-from calibayes.families.kernel_bandwidths import Bandwidth, Silverman, check_bandwidth
+from calibayes.families.kernel_bandwidths import Bandwidth, Silverman, bandwidths_in_cells, check_bandwidth
 from calibayes.kernels import grids, level_counts
 from calibayes.kernels.grids import Corners
 from calibayes.kernels.level_counts import smooth, smoothing_matrices
@@ -30,42 +30,18 @@ POOLED_PSEUDO_COUNT = 0.5
 columns share the pseudo-counts of the cells of both."""
 
 
-class CellEncoding(Protocol):
-    """Operations that differ between columns of codes and columns of positions.
-
-    A table (k, cells) has the cells of all columns side by side.
-    """
-
-    def missing(self, columns: Array) -> Array:
-        """Which entries are missing, (n, d) booleans."""
-
-    def corners(self, columns: Array) -> Corners:
-        """The cells on both sides of each entry, counted within its column."""
-
-    def counts(self, columns: Array, weights: Array) -> Array:
-        """Sum of the weights per class and cell, (k, cells)."""
-
-    def terms(self, columns: Array, table: Array) -> Array:
-        """Log density of each entry, (n, k, d), from that of the cells, (k, cells); 0 where an entry is missing."""
-
-    def total(self, columns: Array, table: Array) -> Array:
-        """Log density of each row, (n, k): the sum of `terms` over columns."""
-
-    def sample_within(self, codes: Array, rng: np.random.Generator) -> Array:
-        """Entries drawn from within given cells, (n, d)."""
-
-    def point_estimate(self, probability: Array, j: int) -> Array:
-        """One entry of column j for each row, (n,), from the probabilities of its cells, (n, cells)."""
-
-
-def cell_encoding(layout: Layout) -> CellEncoding:
+def cell_encoding(layout: Layout) -> Codes:
     """The encoding of a layout's columns."""
     return GridPositions(layout.levels, layout.ordered) if layout.gridded else Codes(layout.levels)
 
 
 @dataclass(frozen=True)
 class Codes:
-    """Each entry is the code of its cell, negative where missing; the density is constant within a cell."""
+    """Each entry is the code of its cell, negative where missing; the density is constant within a cell.
+
+    These operations are others for columns of positions (`GridPositions`). A table (k, cells) has the cells of all columns
+    side by side.
+    """
 
     levels: tuple[int, ...]
 
@@ -74,34 +50,39 @@ class Codes:
         return level_counts.offsets(self.levels)
 
     def missing(self, columns: Array) -> Array:
+        """Which entries are missing, (n, d) booleans."""
         return np.asarray(columns < 0)
 
     def corners(self, columns: Array) -> Corners:
+        """The cells on both sides of each entry, counted within its column."""
         local = np.where(columns < 0, np.array(self.levels), columns).astype(np.intp)
         return Corners(local, local, np.zeros(columns.shape), np.zeros(columns.shape))
 
     def counts(self, columns: Array, weights: Array) -> Array:
+        """Sum of the weights per class and cell, (k, cells)."""
         return level_counts.weighted_counts(columns, weights, self._first)
 
     def terms(self, columns: Array, table: Array) -> Array:
+        """Log density of each entry, (n, k, d), from that of the cells, (k, cells); 0 where an entry is missing."""
         return level_counts.look_up_each(columns, table, self._first)
 
     def total(self, columns: Array, table: Array) -> Array:
+        """Log density of each row, (n, k): the sum of `terms` over columns."""
         return level_counts.look_up(columns, table, self._first)
 
-    def sample_within(self, codes: Array, rng: np.random.Generator) -> Array:
+    def sample_within(self, codes: Array, rng: Generator) -> Array:
+        """Entries drawn from within given cells, (n, d)."""
         return codes
 
     def point_estimate(self, probability: Array, j: int) -> Array:
-        """The most probable cell."""
+        """One entry of column j for each row, (n,), from the probabilities of its cells, (n, cells): the most probable."""
         return np.argmax(probability, axis=1)
 
 
 @dataclass(frozen=True)
-class GridPositions:
+class GridPositions(Codes):
     """Each entry is a position on its column's grid, NaN where missing; the density is linear between points."""
 
-    levels: tuple[int, ...]
     points: tuple[int, ...]
 
     def missing(self, columns: Array) -> Array:
@@ -111,18 +92,16 @@ class GridPositions:
         return grids.corners(columns, np.array(self.points))
 
     def counts(self, columns: Array, weights: Array) -> Array:
-        return grids.position_counts(
-            columns, np.array(self.points), weights, level_counts.offsets(self.levels)
-        )
+        return grids.position_counts(columns, np.array(self.points), weights, self._first)
 
     def terms(self, columns: Array, table: Array) -> Array:
         corners, tables = self.corners(columns), np.split(table, np.cumsum(self.levels)[:-1], axis=1)
         return np.stack([grids.interpolated(corners, j, cells) for j, cells in enumerate(tables)], axis=2)
 
     def total(self, columns: Array, table: Array) -> Array:
-        return grids.position_scores(columns, np.array(self.points), table, level_counts.offsets(self.levels))
+        return grids.position_scores(columns, np.array(self.points), table, self._first)
 
-    def sample_within(self, codes: Array, rng: np.random.Generator) -> Array:
+    def sample_within(self, codes: Array, rng: Generator) -> Array:
         return grids.draw_positions(codes, np.array(self.points), rng)
 
     def point_estimate(self, probability: Array, j: int) -> Array:
@@ -132,7 +111,7 @@ class GridPositions:
 
 
 @dataclass(frozen=True)
-class SmoothedCounts(ABC):
+class SmoothedCounts(SkipsMissing, ABC):
     """
     Parameters
     ----------
@@ -206,13 +185,7 @@ class SmoothedCounts(ABC):
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
         """This family with the bandwidths and the pooled prior fixed from the counts of the data."""
         margins = self._margins(np.maximum(start["count"], 0.0))
-        log_volumes = self._by_column(self._log_volume)
-        widths = np.zeros((len(start["count"]), len(margins)))
-        for j, (margin, volume, cells) in enumerate(zip(margins, log_volumes, self._ordered, strict=True)):
-            if cells:
-                widths[:, j] = self.bandwidth.width_in_cells(
-                    margin[:, :cells], volume[:cells], self._dimension
-                )
+        widths = bandwidths_in_cells(self.bandwidth, self.layout, margins, self._dimension, fewest=1)
         prepared = replace(self, bandwidths=widths)
         total = np.maximum(prepared._smooth((pooled or start)["count"]).sum(axis=0), 0.0)
         total = total + POOLED_PSEUDO_COUNT * self._first[-1] / total.size
@@ -234,7 +207,7 @@ class SmoothedCounts(ABC):
         return self.layout.log_volume if len(self.layout.log_volume) else np.zeros(self._first[-1])
 
     @cached_property
-    def _cells(self) -> CellEncoding:
+    def _cells(self) -> Codes:
         return cell_encoding(self.layout)
 
     def _by_column(self, table: Array) -> list[Array]:
@@ -251,9 +224,6 @@ class SmoothedCounts(ABC):
 
     def cells(self, statistics: Arrays) -> Array:
         return np.asarray(statistics["count"].reshape(len(statistics["count"]), -1))
-
-    def has_hidden(self, columns: Array) -> bool:
-        return False  # missing values are not counted, so the statistics do not depend on the parameters
 
     def conjugate(self) -> Self:
         return self if self.prior_rows else replace(self, prior_rows=PRIOR_ROWS)
@@ -272,17 +242,6 @@ class SmoothedCounts(ABC):
 
 LARGEST_MATRICES = 2**22
 """Most elements of smoothing matrices that are stored: 32 MiB."""
-
-
-class SmoothingMatrices(NamedTuple):
-    """Kernel matrices of the columns with ordered cells, padded to the largest number of cells."""
-
-    cells: Array
-    """Position of each cell, (columns, largest number of cells); that of the padding cell for missing ones."""
-    is_cell: Array
-    """False for padding, (columns, largest number of cells)."""
-    matrices: Array
-    """Share of each cell's count that every cell receives, (columns, cells, cells)."""
 
 
 @dataclass(frozen=True)
@@ -317,13 +276,19 @@ class KernelDensity(SmoothedCounts):
                 smoothed[:, cells] = smooth(count[:, cells], self.bandwidths[:, columns])
             return smoothed
         padded = np.concatenate([smoothed, np.zeros((len(count), 1))], axis=1)  # the last cell is the padding
-        by_column = np.matmul(padded[:, stored.cells].transpose(1, 0, 2), stored.matrices)
-        smoothed[:, stored.cells[stored.is_cell]] = by_column.transpose(1, 0, 2)[:, stored.is_cell]
+        cells, is_cell, matrices = stored
+        by_column = np.matmul(padded[:, cells].transpose(1, 0, 2), matrices)
+        smoothed[:, cells[is_cell]] = by_column.transpose(1, 0, 2)[:, is_cell]
         return smoothed
 
     @cached_property
-    def _stored_matrices(self) -> SmoothingMatrices | None:
-        """Kernel matrices, if all classes have the same bandwidths and the matrices are small; else None."""
+    def _stored_matrices(self) -> tuple[Array, Array, Array] | None:
+        """Kernel matrices, if all classes have the same bandwidths and the matrices are small; else None.
+
+        Columns with ordered cells are padded to the largest number of cells. The first two arrays, (columns, largest number
+        of cells), are the position of each cell, that of the padding cell for missing ones, and False for padding. The
+        third is the share of each cell's count that every cell receives, (columns, cells, cells).
+        """
         columns = np.flatnonzero(self._ordered > 0)
         sizes, widths = self._ordered[columns], self.bandwidths[:, columns]
         most = int(sizes.max(initial=0))
@@ -331,30 +296,25 @@ class KernelDensity(SmoothedCounts):
             return None
         is_cell = np.arange(most) < sizes[:, None]
         cells = np.where(is_cell, self._first[columns][:, None] + np.arange(most), self._first[-1])
-        return SmoothingMatrices(cells, is_cell, smoothing_matrices(widths[0], sizes))
+        return cells, is_cell, smoothing_matrices(widths[0], sizes)
 
     @cached_property
     def _columns_by_size(self) -> list[tuple[Array, Array]]:
         """Columns with equally many ordered cells, and the positions of these, (columns, cells)."""
-        sizes = np.unique(self._ordered[self._ordered > 0])
-        by_size = [np.flatnonzero(self._ordered == size) for size in sizes]
-        return [
-            (columns, self._first[columns][:, None] + np.arange(size))
-            for columns, size in zip(by_size, sizes, strict=True)
-        ]
+        parts = []
+        for size in np.unique(self._ordered[self._ordered > 0]):
+            columns = np.flatnonzero(self._ordered == size)
+            parts.append((columns, self._first[columns][:, None] + np.arange(size)))
+        return parts
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         return {"count": self._cells.counts(columns, weights)}
 
     def statistics_by_column(self, columns: Sequence[tuple[Array, Array]]) -> Arrays:
-        encodings = [
-            cell_encoding(replace(self.layout, levels=(size,), ordered=self.layout.ordered[j : j + 1]))
-            for j, size in enumerate(self.layout.levels)
-        ]
-        tables = [
-            encoding.counts(entries[:, None], weights)
-            for encoding, (entries, weights) in zip(encodings, columns, strict=True)
-        ]
+        tables, layout = [], self.layout
+        for j, (entries, weights) in enumerate(columns):
+            of_column = replace(layout, levels=layout.levels[j : j + 1], ordered=layout.ordered[j : j + 1])
+            tables.append(cell_encoding(of_column).counts(entries[:, None], weights))
         return {"count": np.concatenate(tables, axis=1)}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
@@ -364,20 +324,16 @@ class KernelDensity(SmoothedCounts):
         """Probabilities of the cells of each column, (k, cells)."""
         return self._by_column(np.exp(self._log_probability(parameters)))
 
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         drawn = [level_counts.draw(table[classes], rng) for table in self._tables(parameters)]
         rows = self._cells.sample_within(np.stack(drawn, axis=1), rng)
         return rows if given is None else np.where(self._cells.missing(given), rows, given)
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:
-        has_missing_cell = self.layout.gappy or (False,) * len(self.layout.levels)
-        tables = [  # the cell for missing values is no candidate
-            table[:, : max(table.shape[1] - last_is_missing, 1)]
-            for table, last_is_missing in zip(self._tables(parameters), has_missing_cell, strict=True)
-        ]
-        estimates = [self._cells.point_estimate(posterior @ table, j) for j, table in enumerate(tables)]
+        estimates, has_missing_cell = [], self.layout.gappy or (False,) * len(self.layout.levels)
+        for j, table in enumerate(self._tables(parameters)):
+            candidates = max(table.shape[1] - has_missing_cell[j], 1)  # not the cell for missing values
+            estimates.append(self._cells.point_estimate(posterior @ table[:, :candidates], j))
         return np.where(self._cells.missing(columns), np.stack(estimates, axis=1), columns)
 
     def terms(self, columns: Array, parameters: Arrays) -> Array:
@@ -457,9 +413,7 @@ class KernelPair(SmoothedCounts):
         table = grids.with_margins(parameters["log_density"], self._by_column(self._log_volume))
         return grids.interpolated_pairs(self._cells.corners(columns), table)
 
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         probability = np.exp(self._log_probability(parameters))
         rows = self._cells.sample_within(grids.draw(probability, classes, rng), rng)
         if given is None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibayes.core import abilities, verify
-from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.protocols import Array, Arrays, Generator, Layout, ValidStatistics
 from calibayes.families.covariances import Diagonal
 from calibayes.families.density import UNBOUND
 from calibayes.families.gaussian import Gaussian
@@ -92,9 +92,8 @@ class Mixture:
         verify.require_length("seeds", self.layout.seeds, len(self.layout.classes))
         inner: Layout = self.family.layout
         verify.require_length("classes of the components", inner.classes, len(self.component_classes))
-        verify.require(
-            inner.columns == self.layout.columns, "the components have other columns than the mixture"
-        )
+        has_columns = inner.columns == self.layout.columns
+        verify.require(has_columns, "the components have other columns than the mixture")
         verify.require_finite("center", self.layout.center, (len(inner.columns),))
 
     def verify_parameters(self, parameters: Arrays) -> None:
@@ -134,22 +133,18 @@ class Mixture:
         else:
             shares = self._density_and_shares(columns, parameters)[1]
         component_weights = weights[:, self.component_classes] * shares
-        return {
-            COMPONENT: component_weights.sum(axis=0),
-            **self.family.statistics(columns, component_weights, parameters),
-        }
+        inner = self.family.statistics(columns, component_weights, parameters)
+        return {COMPONENT: component_weights.sum(axis=0), **inner}
 
     def _nearest_seeds(self, columns: Array) -> Array:
         """Indicators of the nearest seed of each class, by standardized distance, (n, components)."""
         scale = column_scales(self.layout.variance, len(self.layout.columns))
         rows = (np.asarray(columns, dtype=np.float64) - self.layout.center) / scale
-        distances = [
-            cut_points.squared_distances(rows, (seeds - self.layout.center) / scale)
-            for seeds in self.layout.seeds
-        ]
-        return np.concatenate(
-            [np.eye(squares.shape[1])[np.argmin(squares, axis=1)] for squares in distances], axis=1
-        )
+        nearest = []
+        for seeds in self.layout.seeds:
+            squares = cut_points.squared_distances(rows, (seeds - self.layout.center) / scale)
+            nearest.append(np.eye(len(seeds))[np.argmin(squares, axis=1)])
+        return np.concatenate(nearest, axis=1)
 
     def _density_and_shares(self, columns: Array, parameters: Arrays) -> tuple[Array, Array]:
         """log p(x | class), (n, k), and the posterior of components within their class, (n, components)."""
@@ -198,9 +193,7 @@ class Mixture:
     def log_prior(self, parameters: Arrays) -> float:
         return float(self.family.log_prior(parameters))
 
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         """Sample a component by its posterior given the known cells, then a row from the component."""
         if given is None:
             shares = np.exp(parameters["log_weight"])[None]
@@ -228,10 +221,8 @@ class Mixture:
         return self if family is self.family else replace(self, family=family)
 
     def gains(self, statistics: Arrays, *, more_to_come: bool = False) -> bool:
-        inner = _inner(statistics)
-        return isinstance(self.family, abilities.Recentering) and self.family.gains(
-            inner, more_to_come=more_to_come
-        )
+        inner, is_able = _inner(statistics), isinstance(self.family, abilities.Recentering)
+        return is_able and self.family.gains(inner, more_to_come=more_to_come)
 
     def sharing_centers(self, other: Any) -> Self:
         if not isinstance(self.family, abilities.Recentering):

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from math import prod
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from calibayes.core import verify
-from calibayes.core.abilities import GradientStep
 from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.families import pair_tables
-from calibayes.families.kernel_bandwidths import Bandwidth, InCells, check_bandwidth
+from calibayes.families.counts import LogProbabilities, SkipsMissing
+from calibayes.families.kernel_bandwidths import Bandwidth, InCells, bandwidths_in_cells, check_bandwidth
 from calibayes.families.tree_structures import PairCounts
 
 ParentSets: TypeAlias = tuple[tuple[int, ...], ...]
@@ -59,10 +59,7 @@ class NetworkTables(pair_tables.ConditionalTables):
 
 
 def network_pseudo_counts(
-    tables: NetworkTables,
-    per_level: Array,
-    count_of: Callable[[tuple[int, ...]], Array],
-    back_off: float,
+    tables: NetworkTables, per_level: Array, count_of: Callable[[tuple[int, ...]], Array], back_off: float
 ) -> Array:
     """Pseudo-counts of the cells of a network, (k, cells).
 
@@ -100,12 +97,10 @@ def verify_parent_sets(parents: ParentSets, levels: Sequence[int], most: int, ma
     d = len(levels)
     verify.require_length("parents", parents, d)
     for j, of_column in enumerate(parents):
-        verify.require(
-            len(set(of_column)) == len(of_column) <= most, f"parents of a column are not at most {most}"
-        )
-        verify.require(
-            all(0 <= parent < d for parent in of_column), f"parents contains a column outside of {d} columns"
-        )
+        is_few = len(set(of_column)) == len(of_column) <= most
+        verify.require(is_few, f"parents of a column are not at most {most}")
+        is_inside = all(0 <= parent < d for parent in of_column)
+        verify.require(is_inside, f"parents contains a column outside of {d} columns")
         cells = prod(levels[i] for i in (*of_column, j))
         verify.require(not of_column or cells <= max_cells, f"a table has more than {max_cells} cells")
     ancestral_order(parents)
@@ -114,25 +109,8 @@ def verify_parent_sets(parents: ParentSets, levels: Sequence[int], most: int, ma
 # -- Base of families whose columns depend on other columns: probabilities from counts, pseudo-counts and smoothing
 
 
-class CellTables(Protocol):
-    """Conditional probability tables of all columns, whose cells are side by side in one array (k, cells)."""
-
-    @property
-    def cell_count(self) -> int:
-        """Number of cells of a class."""
-
-    def distribution_sums(self, table: Array) -> Array:
-        """The sum over each conditional distribution, repeated for each of its cells, (k, cells)."""
-
-    def log_probabilities(self, count: Array, pseudo_count: Array) -> Array:
-        """Log of each conditional distribution: counts plus pseudo-counts, divided by their sum, (k, cells)."""
-
-    def projected(self, log_probability: Array) -> Array:
-        """Log probabilities (k, cells) of which each conditional distribution is projected to a sum of 1."""
-
-
 @dataclass(frozen=True)
-class ConditionalProbabilities(PairCounts, ABC):
+class ConditionalProbabilities(SkipsMissing, LogProbabilities, PairCounts, ABC):
     """The probability of each level of a column given the class and the levels of the columns that it depends on.
 
     A subclass has a structure, which `prepare` learns from counts of pairs of columns, and its tables.
@@ -172,18 +150,13 @@ class ConditionalProbabilities(PairCounts, ABC):
 
     @property
     @abstractmethod
-    def tables(self) -> CellTables:
+    def tables(self) -> pair_tables.ConditionalTables | pair_tables.JoinedTables:
         """The tables of this structure."""
 
     @property
     def table_columns(self) -> int:
         """Number of columns of the largest table."""
         return 2
-
-    @property
-    def row_copies(self) -> int:
-        """How often the statistics count each row."""
-        return 1
 
     @abstractmethod
     def with_structure(self, structure_statistics: Arrays) -> Self:
@@ -194,14 +167,10 @@ class ConditionalProbabilities(PairCounts, ABC):
 
     def prepare(self, start: Arrays, pooled: Arrays | None = None) -> Self:
         """This family with the structure, pseudo-counts and bandwidths learned from structure statistics."""
-        structured, column_counts = self.with_structure(start), self.column_counts(start)
-        return replace(
-            structured,
-            prepared_pseudo_counts=structured.count_prior(start),
-            widths=pair_tables.bandwidths_in_cells(
-                self.bandwidth, self.layout, column_counts, self.table_columns
-            ),
-        )
+        structured, rule = self.with_structure(start), self.bandwidth
+        column_counts = self.column_counts(start)
+        widths = bandwidths_in_cells(rule, self.layout, column_counts, self.table_columns)
+        return replace(structured, prepared_pseudo_counts=structured.count_prior(start), widths=widths)
 
     # -- verification --------------------------------------------------------------------------------------------
 
@@ -233,15 +202,11 @@ class ConditionalProbabilities(PairCounts, ABC):
 
     # -- statistics and parameters -------------------------------------------------------------------------------
 
-    def has_hidden(self, columns: Array) -> bool:
-        # A combination with a missing value is not counted, so the statistics do not depend on the parameters.
-        return False
-
     def parameters(self, statistics: Arrays) -> Arrays:
         count = statistics["count"]
         if self.widths is not None and self.widths.any():
             count = self.smoothed(count)
-        return {"log_probability": self.tables.log_probabilities(count, self._pseudo_counts)}
+        return {"log_probability": self.tables.log_probabilities(count, self._pseudo)}
 
     @abstractmethod
     def smoothed(self, count: Array) -> Array:
@@ -259,7 +224,7 @@ class ConditionalProbabilities(PairCounts, ABC):
         """Pseudo-counts of all cells; back-off is to equal shares where no structure statistics are given."""
 
     @cached_property
-    def _pseudo_counts(self) -> Array:
+    def _pseudo(self) -> Array:
         prepared = self.prepared_pseudo_counts
         return self.count_prior(None) if prepared is None else prepared
 
@@ -269,12 +234,5 @@ class ConditionalProbabilities(PairCounts, ABC):
             return [np.ones((len(self.layout.classes), size)) for size in self.layout.levels]
         return self.column_counts(structure_statistics)
 
-    def gradient_step(
-        self, parameters: Arrays, direction: Arrays, rate: float, *, absorbed: bool = True
-    ) -> GradientStep:
-        """Gradient step on the log probabilities; of a row with missing values, tables of known cells contribute."""
-        moved = parameters["log_probability"] + rate / self.row_copies * direction["count"]
-        return GradientStep({"log_probability": self.tables.projected(moved)}, None)
-
-    def log_prior(self, parameters: Arrays) -> float:
-        return float(np.sum(self._pseudo_counts * parameters["log_probability"])) / self.row_copies
+    def _projected(self, log_probability: Array) -> Array:
+        return self.tables.projected(log_probability)

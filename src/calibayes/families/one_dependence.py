@@ -10,10 +10,10 @@ from typing import Self
 import numpy as np
 from scipy.special import logsumexp
 
-from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.core.protocols import Array, Arrays, Generator, Layout
 from calibayes.core.verify import require, require_columns, require_positions
 from calibayes.families.network_tables import ConditionalProbabilities
-from calibayes.families.pair_tables import TreeTables, log_volume, pseudo_counts, smooth
+from calibayes.families.pair_tables import JoinedTables, TreeTables, log_volume, pseudo_counts, smooth
 from calibayes.families.tree_structures import LARGEST_TABLES, cells_of_pairs
 from calibayes.kernels import level_counts, level_pairs, networks
 from calibayes.kernels.level_counts import draw
@@ -27,7 +27,7 @@ CELLS_AT_A_TIME = 2**22
 
 
 @dataclass(frozen=True)
-class Stars:
+class Stars(JoinedTables):
     """Positions of the cells of the tables of several stars, side by side in one array.
 
     A column whose pair with the super-parent is not counted does not depend on it.
@@ -40,17 +40,14 @@ class Stars:
     @cached_property
     def tables(self) -> tuple[TreeTables, ...]:
         """The tables of each star."""
-        sizes = self.levels
-        return tuple(
-            TreeTables(
-                tuple(
-                    center if j != center and sizes[j] * sizes[center] <= self.max_cells else -1
-                    for j in range(len(sizes))
-                ),
-                sizes,
-            )
-            for center in self.super_parents
-        )
+        levels = self.levels
+
+        def star(center: int) -> TreeTables:
+            is_counted = [size * levels[center] <= self.max_cells for size in levels]
+            is_counted[center] = False
+            return TreeTables(tuple(center if counted else -1 for counted in is_counted), levels)
+
+        return tuple(map(star, self.super_parents))
 
     @cached_property
     def first(self) -> Array:
@@ -61,37 +58,19 @@ class Stars:
         """The cells of each star, (k, cells), from those of all stars."""
         return np.split(table, self.first[1:-1], axis=1)
 
-    def join(self, of_star: Callable[..., Array], *tables: Array) -> Array:
-        """Cells of all stars, (k, cells), from those that a function of each star's tables and cells returns."""
+    def of_each(self, function: Callable[..., Array], *tables: Array, padding: float = 0.0) -> Array:
         parts = zip(self.tables, *(self.split(table) for table in tables), strict=True)
-        return np.concatenate([of_star(*part) for part in parts], axis=1)
+        return np.concatenate([function(*part) for part in parts], axis=1)
 
     @property
     def cell_count(self) -> int:
-        """Number of all cells."""
         return int(self.first[-1])
-
-    def distribution_sums(self, table: Array) -> Array:
-        """The sum over each conditional distribution, repeated for each of its cells, (k, cells)."""
-        return self.join(TreeTables.distribution_sums, table)
-
-    def log_probabilities(self, count: Array, pseudo_count: Array) -> Array:
-        """Log of each conditional distribution: counts plus pseudo-counts, divided by their sum, (k, cells)."""
-        return self.join(TreeTables.log_probabilities, count, pseudo_count)
-
-    def projected(self, log_probability: Array) -> Array:
-        """Log probabilities (k, cells) of which each conditional distribution is projected to a sum of 1."""
-        return self.join(TreeTables.projected, log_probability)
 
     def sources(self, pairs: Pairs) -> Array:
         """For each cell its position among the counts of all columns, followed by those of all pairs of columns."""
         singles, levels = level_counts.offsets(self.levels), self.levels
-        first = {
-            (i, j): singles[-1] + start
-            for i, j, start in zip(
-                pairs.left.tolist(), pairs.right.tolist(), pairs.first[:-1].tolist(), strict=True
-            )
-        }
+        columns = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+        first = dict(zip(columns, singles[-1] + pairs.first[:-1], strict=True))
 
         def of_table(parent: int, j: int) -> Array:
             if parent < 0:
@@ -106,10 +85,7 @@ class Stars:
     def with_probabilities(self, parameters: Arrays) -> list[networks.TreeProbabilities]:
         """The stars with their log probabilities, as the kernels read them."""
         parts = self.split(parameters["log_probability"])
-        return [
-            networks.TreeProbabilities(star.parents, star.order, star.split(part))
-            for star, part in zip(self.tables, parts, strict=True)
-        ]
+        return list(map(TreeTables.with_probabilities, self.tables, parts))
 
 
 def log_sum_over_center(columns: Array, star: TreeTables, center: int, table: Array) -> Array:
@@ -122,14 +98,10 @@ def log_sum_over_center(columns: Array, star: TreeTables, center: int, table: Ar
     given_level = [np.broadcast_to(part, (k, levels, part.shape[2])) for part in tables]
     by_level = np.concatenate(given_level, axis=2).reshape(k * levels, -1)
     first, rows = level_counts.offsets(star.levels), max(CELLS_AT_A_TIME // (k * levels), 1)
-    sums = [
-        logsumexp(
-            level_counts.look_up(columns[start : start + rows], by_level, first).reshape(-1, k, levels)
-            + log_center,
-            axis=2,
-        )
-        for start in range(0, len(columns), rows)
-    ]
+    sums = []
+    for start in range(0, len(columns), rows):
+        scores = level_counts.look_up(columns[start : start + rows], by_level, first)
+        sums.append(logsumexp(scores.reshape(-1, k, levels) + log_center, axis=2))
     return np.concatenate(sums)
 
 
@@ -259,28 +231,26 @@ class AveragedOneDependence(ConditionalProbabilities):
         if parameters is None or not self.has_hidden(columns):
             return self.statistics_of(self.structure_statistics(columns, weights))
         rows = max(SHARES_AT_A_TIME // (len(self.stars.tables) * weights.shape[1]), 1)
-        parts = [
-            self._divided(columns[start : start + rows], weights[start : start + rows], parameters)
-            for start in range(0, max(len(columns), 1), rows)
-        ]
+        blocks = [slice(start, start + rows) for start in range(0, max(len(columns), 1), rows)]
+        parts = (self._divided(columns[block], weights[block], parameters) for block in blocks)
         return {"count": reduce(np.add, parts)}
 
     def _divided(self, columns: Array, weights: Array, parameters: Arrays) -> Array:
         """Counts of all stars, for rows that are divided among them by their posterior."""
-        stars = zip(self.stars.tables, self._shares(columns, parameters), strict=True)
-        parts = [
-            level_counts.weighted_counts(tables.cell_codes(columns), weights * share, tables.first)
-            for tables, share in stars
-        ]
+        parts = []
+        for tables, share in zip(self.stars.tables, self._shares(columns, parameters), strict=True):
+            codes = tables.cell_codes(columns)
+            parts.append(level_counts.weighted_counts(codes, weights * share, tables.first))
         return len(parts) * np.concatenate(parts, axis=1)
 
     def smoothed(self, count: Array) -> Array:
-        return self.stars.join(lambda tables, part: smooth(part, tables, self.smoothing), count)
+        return self.stars.of_each(lambda tables, part: smooth(part, tables, self.smoothing), count)
 
     def count_prior(self, structure_statistics: Arrays | None) -> Array:
         column_counts = self.given_or_equal(structure_statistics)
         per_level = self.pseudo_counts(self.layout.levels)
-        return self.stars.join(lambda tables: pseudo_counts(tables, per_level, column_counts, self.back_off))
+        given = per_level, column_counts, self.back_off
+        return self.stars.of_each(lambda tables: pseudo_counts(tables, *given))
 
     # -- rows ----------------------------------------------------------------------------------------------------
 
@@ -290,13 +260,8 @@ class AveragedOneDependence(ConditionalProbabilities):
 
     def _log_parts(self, columns: Array, parameters: Arrays) -> Iterator[Array]:
         """Log probability of the known cells of each row in each star, (n, k)."""
-        by_star = zip(
-            self.stars.super_parents,
-            self.stars.tables,
-            self.stars.split(parameters["log_probability"]),
-            strict=True,
-        )
-        for center, tables, table in by_star:
+        stars, cells = self.stars, self.stars.split(parameters["log_probability"])
+        for center, tables, table in zip(stars.super_parents, stars.tables, cells, strict=True):
             # Given the super-parent the other columns are independent, so that missing ones are skipped.
             part = level_counts.look_up(tables.cell_codes(columns), table, tables.first)
             missing = np.flatnonzero(columns[:, center] < 0)
@@ -310,9 +275,7 @@ class AveragedOneDependence(ConditionalProbabilities):
         shares = np.exp(parts - parts.max(axis=0))
         return np.asarray(shares / shares.sum(axis=0))
 
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         """Sample a super-parent by its posterior given the known cells, then a row from its star."""
         rows = np.full((len(classes), len(self.layout.columns)), -1) if given is None else given.copy()
         shares = self._shares(rows, parameters)[:, np.arange(len(rows)), classes]

@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibayes.core.protocols import Array, Arrays, Layout
+from calibayes.core.protocols import Array, Arrays, Generator, Layout
 from calibayes.core.verify import require, require_finite
 from calibayes.families.counts import floored
-from calibayes.families.kernel_bandwidths import FEWEST_CELLS, Bandwidth
 from calibayes.families.tree_structures import Parents, topological_order
 from calibayes.kernels import level_counts, networks
 from calibayes.kernels import posterior as simplex
@@ -66,10 +65,8 @@ class ConditionalTables(ABC):
     def split(self, table: Array) -> list[Array]:
         """The table of each column, (k, levels of the parents, levels), from all cells (k, cells)."""
         parts = np.split(table, self.first[1:-1], axis=1)
-        return [
-            part.reshape(len(table), *shape)
-            for part, shape in zip(parts, zip(self.parent_levels, self.levels, strict=True), strict=True)
-        ]
+        tables = zip(parts, self.parent_levels, self.levels, strict=True)
+        return [part.reshape(len(table), rows, levels) for part, rows, levels in tables]
 
     def join(self, tables: Sequence[Array]) -> Array:
         """All cells side by side, (k, cells), from the table of each column."""
@@ -121,6 +118,10 @@ class TreeTables(ConditionalTables):
             cells[((parent_codes < 0) & (strides > 0)) | (columns < 0)] = -1
         return cells
 
+    def with_probabilities(self, log_probability: Array) -> networks.TreeProbabilities:
+        """The tree with its log probabilities (k, cells), as the kernels read it."""
+        return networks.TreeProbabilities(self.parents, self.order, self.split(log_probability))
+
 
 class ClassTree(NamedTuple):
     """A tree and the classes that share it."""
@@ -134,12 +135,36 @@ class ClassTree(NamedTuple):
 
     def with_probabilities(self, parameters: Arrays) -> networks.TreeProbabilities:
         """The tree with its log probabilities, as the kernels read it."""
-        log_probabilities = self.tables.split(self.select(parameters["log_probability"]))
-        return networks.TreeProbabilities(self.tables.parents, self.tables.order, log_probabilities)
+        return self.tables.with_probabilities(self.select(parameters["log_probability"]))
+
+
+class JoinedTables(ABC):
+    """Cells of the tables of several trees in one array, (k, cells)."""
+
+    @property
+    @abstractmethod
+    def cell_count(self) -> int:
+        """Number of cells of a class."""
+
+    @abstractmethod
+    def of_each(self, function: Callable[..., Array], *tables: Array, padding: float = 0.0) -> Array:
+        """Cells of all trees, (k, cells), from those that a function of each tree's tables and cells returns."""
+
+    def distribution_sums(self, table: Array) -> Array:
+        """The sum over each conditional distribution, repeated for each of its cells, (k, cells); 1 as padding."""
+        return self.of_each(TreeTables.distribution_sums, table, padding=1.0)
+
+    def log_probabilities(self, count: Array, pseudo_count: Array) -> Array:
+        """Log of each conditional distribution: counts plus pseudo-counts, divided by their sum, (k, cells)."""
+        return self.of_each(TreeTables.log_probabilities, count, pseudo_count)
+
+    def projected(self, log_probability: Array) -> Array:
+        """Log probabilities (k, cells) of which each conditional distribution is projected to a sum of 1."""
+        return self.of_each(TreeTables.projected, log_probability)
 
 
 @dataclass(frozen=True)
-class ClassTrees:
+class ClassTrees(JoinedTables):
     """The distinct trees of all classes. A class whose tree has fewer cells than others is padded on the right."""
 
     trees: tuple[ClassTree, ...]
@@ -157,19 +182,8 @@ class ClassTrees:
             result[tree.classes, : tree.tables.cell_count] = of_tree(tree)
         return result
 
-    def distribution_sums(self, table: Array) -> Array:
-        """The sum over each conditional distribution, repeated for each of its cells, (k, cells); 1 as padding."""
-        return self.join(lambda tree: tree.tables.distribution_sums(tree.select(table)), padding=1.0)
-
-    def log_probabilities(self, count: Array, pseudo_count: Array) -> Array:
-        """Log of each conditional distribution: counts plus pseudo-counts, divided by their sum, (k, cells)."""
-        return self.join(
-            lambda tree: tree.tables.log_probabilities(tree.select(count), tree.select(pseudo_count))
-        )
-
-    def projected(self, log_probability: Array) -> Array:
-        """Log probabilities (k, cells) of which each conditional distribution is projected to a sum of 1."""
-        return self.join(lambda tree: tree.tables.projected(tree.select(log_probability)))
+    def of_each(self, function: Callable[..., Array], *tables: Array, padding: float = 0.0) -> Array:
+        return self.join(lambda tree: function(tree.tables, *map(tree.select, tables)), padding)
 
 
 def pseudo_counts(
@@ -194,23 +208,6 @@ def shares(count: Array) -> Array:
     """Each distribution, along the last axis, divided by its sum; equal shares where the sum is 0."""
     total = count.sum(axis=-1, keepdims=True)
     return np.where(total > 0, count / np.where(total > 0, total, 1.0), 1.0 / count.shape[-1])
-
-
-def bandwidths_in_cells(
-    rule: Bandwidth, layout: Layout, column_counts: Sequence[Array], dimension: int = 2
-) -> Array:
-    """The bandwidth of each class and column in cells, (k, d); 0 for columns without ordered cells.
-
-    ``dimension`` is the number of columns of a table.
-    """
-    widths = np.zeros((len(layout.classes), len(layout.columns)))
-    first = level_counts.offsets(layout.levels)
-    for j, cells in enumerate(layout.ordered):
-        if cells >= FEWEST_CELLS:
-            log_volume = layout.log_volume[first[j] : first[j] + cells]
-            count = np.maximum(column_counts[j][:, :cells], 0.0)
-            widths[:, j] = rule.width_in_cells(count, log_volume, dimension)
-    return widths
 
 
 def smoothing_matrices(
@@ -255,11 +252,9 @@ def smooth(count: Array, tables: TreeTables, smoothing: Sequence[Array | None]) 
     parts = []
     for parent, table, matrix in zip(tables.parents, tables.split(count), smoothing, strict=True):
         along_levels = table if matrix is None else np.matmul(table, matrix)
-        parent_matrix = None if parent < 0 else smoothing[parent]
-        if parent_matrix is None:
-            parts.append(along_levels)
-        else:
-            parts.append(np.matmul(np.swapaxes(parent_matrix, 1, 2), along_levels))
+        of_parent = None if parent < 0 else smoothing[parent]
+        both = along_levels if of_parent is None else np.matmul(np.swapaxes(of_parent, 1, 2), along_levels)
+        parts.append(both)
     return tables.join(parts)
 
 
@@ -303,16 +298,13 @@ class TreeInference(ABC):
             log_probability[np.ix_(~complete, tree.classes)] = marginal
         return log_probability
 
-    def sample(
-        self, parameters: Arrays, classes: Array, rng: np.random.Generator, given: Array | None = None
-    ) -> Array:
+    def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         rows = np.full((len(classes), len(self.layout.columns)), -1) if given is None else given.copy()
         for tree in self.class_trees:
             in_tree = np.isin(classes, tree.classes)
             positions = np.searchsorted(tree.classes, classes[in_tree])
-            rows[in_tree] = draw_missing_in_tree(
-                rows[in_tree], positions, tree.with_probabilities(parameters), rng
-            )
+            probabilities = tree.with_probabilities(parameters)
+            rows[in_tree] = draw_missing_in_tree(rows[in_tree], positions, probabilities, rng)
         return rows
 
     def fill(self, columns: Array, parameters: Arrays, posterior: Array) -> Array:

@@ -168,8 +168,8 @@ class Gamma:
             )
 
     def pseudo_rows(self, mean: Array) -> Array:
-        """Pseudo-counts of rows for columns with these means, (d,)."""
-        return self.shape / mean if self.rate is None else np.full(len(mean), self.rate)
+        """Pseudo-counts of rows for columns with these means, (..., d)."""
+        return self.shape / mean if self.rate is None else np.full(mean.shape, self.rate)
 
 
 @dataclass(frozen=True)

@@ -93,9 +93,8 @@ class RunSnapshot:
         require(self.updates >= 0, "history has no entry")
         require(0 <= self.best_iter <= self.updates, f"best_iter is {self.best_iter}")
         is_possible = self.updates < self.passes <= MOST_COUNTED and 0 <= self.rejections <= self.passes
-        require(
-            is_possible, f"{self.passes} passes for {self.updates} updates, and {self.rejections} rejections"
-        )
+        counts = f"{self.passes} passes for {self.updates} updates, and {self.rejections} rejections"
+        require(is_possible, counts)
 
     def verify_limit(self, limit: int) -> None:
         """Raises ValueError if a run of another limit would have been another one up to here.
@@ -139,11 +138,7 @@ class Recorder(Protocol):
 
 def training_fingerprints(model: Model, source: Source, engine: Engine) -> dict[str, str]:
     """Fingerprints of a prepared model and of the content and the order of its encoded rows."""
-
-    def of_block(block: Block) -> Mapping[str, Any]:
-        return {"checksum": _block_checksum(block)}
-
-    checksum = engine.total(of_block, source)["checksum"]
+    checksum = engine.total(lambda block: {"checksum": _block_checksum(block)}, source)["checksum"]
     return {"families": fingerprint(model), "rows": checksum.tobytes().hex()}
 
 

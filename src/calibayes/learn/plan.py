@@ -139,7 +139,7 @@ class NoGain(Never):
         return -entry.objective
 
     def met(self, history: Sequence[Entry]) -> bool:
-        return len(history) > 1 and not self.unfinished(history)
+        return len(history) > 1 and not NoGain.unfinished(self, history)
 
     def unfinished(self, history: Sequence[Entry]) -> bool:
         return len(history) > 1 and history[-1].objective - history[-2].objective >= self.tolerance
@@ -148,9 +148,6 @@ class NoGain(Never):
 @dataclass(frozen=True)
 class NoGainBeforeTraining(NoGain):
     """`NoGain` for a start that training continues from: ending it early is no problem."""
-
-    def met(self, history: Sequence[Entry]) -> bool:
-        return len(history) > 1 and not super().unfinished(history)
 
     def unfinished(self, history: Sequence[Entry]) -> bool:
         return False
@@ -222,7 +219,7 @@ class AnyOf:
 
 
 @dataclass(frozen=True)
-class ValidationLoss:
+class ValidationLoss(Never):
     """Held-out log loss: the lowest is the best; stop after ``rounds`` updates without a lower one, or with ``also``."""
 
     also: Stop
@@ -234,9 +231,6 @@ class ValidationLoss:
     def met(self, history: Sequence[Entry]) -> bool:
         patience = Patience("validation_log_loss", self.rounds)
         return patience.met(history) or self.also.met(history)
-
-    def unfinished(self, history: Sequence[Entry]) -> bool:
-        return False
 
 
 STOPS: dict[Any, Callable[[], Stop]] = {None: Never, "objective": NoGain, "soft_error": SoftErrorRises}

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -109,15 +109,8 @@ class Point:
         return self.state.parameters
 
 
-class Sweep(Protocol):
-    """A pass of many small updates, in random order."""
-
-    @property
-    def generator(self) -> np.random.Generator:
-        """Draws the order."""
-
-    def __call__(self, run: Run, state: State, step: float) -> tuple[State, int]:
-        """From a state and a step to the next state and the number of frozen statistics."""
+KEPT = ("best_iter", "size", "previous", "wanted", "rejections", "passes", "done", "converged", "diverged")
+"""Attributes of a run that its snapshot holds as they are."""
 
 
 @dataclass
@@ -134,7 +127,7 @@ class Run:
         Largest sum of steps; the last step is shortened to end there.
     view : callable
         Maps a block to the one that this run uses: its columns, training weights and held-out rows.
-    sweep : callable, optional
+    sweep : MiniBatches, optional
         Makes an update of many small ones (mini-batches) instead of one on all rows.
     added : statistics, optional
         Statistics of the current rows, if the state contains earlier rows too: only these shrink.
@@ -147,7 +140,7 @@ class Run:
     limit: int = 64
     horizon: float = math.inf
     view: Callable[[Block], Block] = lambda block: block
-    sweep: Sweep | None = None
+    sweep: MiniBatches | None = None
     added: ModelArrays | None = None
 
     history: list[Entry] = field(default_factory=list)
@@ -160,72 +153,65 @@ class Run:
         self.candidate = Point(self.state)
         self.accepted = self.best = self.candidate
         self.size = math.nan
-        self._direction: ModelArrays = {}
-        self._previous: float | None = None
-        self._wanted = 0.0
-        self._rejections = self._passes = 0
+        self.direction: ModelArrays = {}
+        self.previous: float | None = None
+        self.wanted = 0.0
+        self.rejections = self.passes = 0
         self._began = time.perf_counter()
 
     @property
     def updates(self) -> int:
         return max(len(self.history) - 1, 0)
 
-    @property
-    def needs_no_direction(self) -> bool:
-        """Whether the candidate is to be measured only: no further step will start from it."""
-        return len(self.history) >= self.limit or self.sweep is not None
+    def measure_of_candidate(self) -> Callable[[Block], Mapping[str, Any]]:
+        """The sums of a block, with nothing else of this run: it is sent to every worker of a distributed engine.
+
+        They are without statistics if no further step will start from the candidate.
+        """
+        last = len(self.history) >= self.limit or self.sweep is not None
+        view, model, rule, parameters = self.view, self.model, self.rule, self.candidate.parameters
+        return lambda block: measure(view(block), model, rule, parameters, last=last)
 
     def set_horizon(self, horizon: float) -> None:
         """Change the largest sum of steps; a run that ended at the old one continues as if it had not been stopped."""
-        stopped_by_horizon = (
-            self.done
-            and not (self.converged or self.diverged)
-            and self.updates < self.limit
-            and self.accepted.total_step >= self.horizon
-        )
+        was_reached, total_step = self.accepted.total_step >= self.horizon, self.accepted.total_step
         self.horizon = horizon
-        if stopped_by_horizon and self.accepted.total_step < horizon:
+        ended_otherwise = self.converged or self.diverged or self.updates >= self.limit
+        if self.done and was_reached and not ended_otherwise and total_step < horizon:
             self.done = False
             self._propose_next()
 
     def receive(self, totals: Mapping[str, Any]) -> Entry | None:
         """Take the sums of a pass at the candidate; returns the new entry, or None if the step was rejected."""
-        self._passes += 1
+        self.passes += 1
         self.size = totals["size"]
         entry = self._entry(totals)
-        if not math.isfinite(entry.objective) and not (self.history and self.rule.control.guarded):
+        may_be_rejected = bool(self.history) and self.rule.control.guarded
+        if not (math.isfinite(entry.objective) or may_be_rejected):
             self._diverge()
             return None
-        if self.history and self.rule.control.guarded and not self._has_risen(entry):
-            self._reject()
+        if may_be_rejected and not self._has_risen(entry):
+            self.rejections += 1
+            self.previous = self.candidate.step
+            self._propose_next()
             return None
         self._accept(entry, totals.get("statistics", {}))
         return entry
 
     def snapshot(self) -> RunSnapshot:
         """This run after the last pass."""
-        kept = {
-            id(point): PointSnapshot(point.state.value, point.step, point.frozen, point.total_step)
-            for point in (self.candidate, self.accepted, self.best)
-        }
+        points = (self.candidate, self.accepted, self.best)
+        kept = {id(p): PointSnapshot(p.state.value, p.step, p.frozen, p.total_step) for p in points}
         return RunSnapshot(
             candidate=kept[id(self.candidate)],
             accepted=kept[id(self.accepted)],
             best=kept[id(self.best)],
-            best_iter=self.best_iter,
-            direction={} if self.done else self._direction,
+            direction={} if self.done else self.direction,
             history=_all_arrays(self.history),
-            size=self.size,
-            previous=self._previous,
-            wanted=self._wanted,
-            rejections=self._rejections,
-            passes=self._passes,
             seconds=time.perf_counter() - self._began,
             limit=self.limit,
-            done=self.done,
-            converged=self.converged,
-            diverged=self.diverged,
             batches=None if self.sweep is None else self.sweep.generator.bit_generator.state,
+            **{name: getattr(self, name) for name in KEPT},
         )
 
     def restore(self, snapshot: RunSnapshot, statistics: ModelArrays) -> None:
@@ -239,12 +225,10 @@ class Run:
         points = (snapshot.candidate, snapshot.accepted, snapshot.best)
         made = {id(point): self._point(point) for point in points}
         self.candidate, self.accepted, self.best = (made[id(point)] for point in points)
-        self.history, self.best_iter = _entries(snapshot.history), snapshot.best_iter
-        self.size, self._direction = snapshot.size, snapshot.direction
-        self._previous, self._wanted = snapshot.previous, snapshot.wanted
-        self._rejections, self._passes = snapshot.rejections, snapshot.passes
+        self.history, self.direction = _entries(snapshot.history), snapshot.direction
         self._began = time.perf_counter() - snapshot.seconds
-        self.done, self.converged, self.diverged = snapshot.done, snapshot.converged, snapshot.diverged
+        for name in KEPT:
+            setattr(self, name, getattr(snapshot, name))
         if self.sweep is not None and snapshot.batches is not None:
             self.sweep.generator.bit_generator.state = snapshot.batches
 
@@ -255,9 +239,8 @@ class Run:
     def _entry(self, totals: Mapping[str, Any]) -> Entry:
         train, held_out = totals["train"], totals["held_out"]
         point = self.candidate
-        averages = {
-            name: _ratio(train[name], train["weight"]) for name in ("soft_error", "error", "log_loss")
-        }
+        weight, metrics = train["weight"], ("soft_error", "error", "log_loss")
+        averages = {name: _ratio(train[name], weight) for name in metrics}
         objective = -averages["log_loss"]
         if "objective" in totals:
             prior = self.rule.shrink * self.model.log_prior(point.parameters) if self.rule.shrink else 0.0
@@ -268,7 +251,7 @@ class Run:
             step=point.step,
             total_step=point.total_step,
             frozen=point.frozen,
-            passes=self._passes,
+            passes=self.passes,
             seconds=time.perf_counter() - self._began,
             validation_error=_ratio(held_out["error"], held_out["weight"]),
             validation_log_loss=_ratio(held_out["log_loss"], held_out["weight"]),
@@ -286,16 +269,11 @@ class Run:
             )
         self.done = self.diverged = True
 
-    def _reject(self) -> None:
-        self._rejections += 1
-        self._previous = self.candidate.step
-        self._propose_next()
-
     def _accept(self, entry: Entry, direction: ModelArrays) -> None:
         self.history.append(entry)
-        self.accepted, self._direction, self._rejections = self.candidate, direction, 0
+        self.accepted, self.direction, self.rejections = self.candidate, direction, 0
         # The wanted step, not one that was shortened to end at the horizon, decides the next one.
-        self._previous = self._wanted or None
+        self.previous = self.wanted or None
         if self.updates == 0 or self._score(entry) < self._score(self.history[self.best_iter]):
             self.best, self.best_iter = self.accepted, self.updates
         self.converged = self.stop.met(self.history)
@@ -312,35 +290,32 @@ class Run:
 
     def _propose_next(self) -> None:
         """Propose the step that the rule's control chooses; end if it gives up, or if an unguarded step overflows."""
-        step = self.rule.control.step(self.updates + 1, self._previous, self._rejections)
-        while step is not None and not self._is_proposed(step):
-            if not self.rule.control.guarded:
-                self._diverge()
+        control = self.rule.control
+        step = control.step(self.updates + 1, self.previous, self.rejections)
+        while step is not None:
+            try:
+                self._propose(step)
                 return
-            self._rejections += 1
-            step = self.rule.control.step(self.updates + 1, step, self._rejections)
-        if step is None:
-            self.done = self.converged = True
-
-    def _is_proposed(self, step: float) -> bool:
-        """Propose a step; returns False if it overflows."""
-        try:
-            self._propose(step)
-        except FloatingPointError:
-            return False
-        return True
+            except FloatingPointError:
+                if not control.guarded:
+                    self._diverge()
+                    return
+            self.rejections += 1
+            step = control.step(self.updates + 1, step, self.rejections)
+        self.done = self.converged = True
 
     def _propose(self, step: float) -> None:
-        self._wanted, before = step, self.accepted.total_step
+        """Take a step from the accepted state. Raises FloatingPointError if it overflows."""
+        self.wanted, before = step, self.accepted.total_step
         step = min(step, self.horizon - before)
-        total_step = self.horizon if step < self._wanted else before + step
+        total_step = self.horizon if step < self.wanted else before + step
         state = self.accepted.state
         if self.sweep is not None:
             state, frozen = self.sweep(self, state, step)
         elif self.added is None:
-            state, frozen = self.rule.advance(self.model, state, self._direction, step, self.size)
+            state, frozen = self.rule.advance(self.model, state, self.direction, step, self.size)
         else:
-            direction = combine(1.0, self._direction, -self.rule.shrink, self.added)
+            direction = combine(1.0, self.direction, -self.rule.shrink, self.added)
             state, frozen = self.rule.advance(self.model, state, direction, step, self.size, share=0.0)
         self.candidate = Point(state, step, frozen, total_step)
 
@@ -394,8 +369,8 @@ def learn(
     ``record`` is called with a run after each pass, before the callbacks, and again if a callback ends it.
     """
     while active := {str(i): run for i, run in enumerate(runs) if not run.done}:
-        measured = {name: MeasuredState.of(run) for name, run in active.items()}
-        totals = engine.total(partial(_measure_states, measured), source)
+        measures = {name: run.measure_of_candidate() for name, run in active.items()}
+        totals = engine.total(partial(_measure_all, measures), source)
         for name, run in active.items():
             entry = run.receive(totals[name])
             record(run)
@@ -455,51 +430,30 @@ class MiniBatches:
     source: Source
     size: int
     generator: np.random.Generator
+    """Draws the order."""
 
     def __call__(self, run: Run, state: State, step: float) -> tuple[State, int]:
+        """From a state and a step to the next state and the number of frozen statistics."""
         frozen = 0
         for batch in self.source.batches(self.size, self.generator):
-            block = run.view(batch)
-            sums = measure(block, run.model, run.rule, state.parameters)
+            sums = measure(run.view(batch), run.model, run.rule, state.parameters)
             share = sums["size"] / run.size
             state, frozen_now = run.rule.advance(run.model, state, sums["statistics"], step, run.size, share)
             frozen += frozen_now
         return state, frozen
 
 
-def mini_batches(source: Source, size: int, seed: int) -> Sweep:
+def mini_batches(source: Source, size: int, seed: int) -> MiniBatches:
     """A sweep of mini-batches in a random order that follows from a seed."""
     return MiniBatches(source, size, np.random.default_rng(seed))
 
 
-class MeasuredState(NamedTuple):
-    """What a pass needs of a run, and nothing more: it is sent to every worker of a distributed engine."""
-
-    view: Callable[[Block], Block]
-    model: Model
-    rule: Rule
-    parameters: ModelArrays
-    last: bool
-
-    @classmethod
-    def of(cls, run: Run) -> MeasuredState:
-        """The candidate of a run."""
-        return cls(run.view, run.model, run.rule, run.candidate.parameters, run.needs_no_direction)
-
-    def sums(self, block: Block) -> Mapping[str, Any]:
-        """The sums of a block."""
-        return measure(self.view(block), self.model, self.rule, self.parameters, last=self.last)
-
-
-def _measure_states(states: Mapping[str, MeasuredState], block: Block) -> Mapping[str, Any]:
-    """The sums of a block for each state; a large block in threads, if some are free."""
+def _measure_all(measures: Mapping[str, Callable[[Block], Any]], block: Block) -> Mapping[str, Any]:
+    """The sums of a block for each run; a large block in threads, if some are free."""
     is_large = sum(columns.size for columns in block.columns.values()) >= MANY_CELLS
-    active = list(states.values())
-    if is_large:
-        measured = map_items(lambda state: state.sums(block), active)
-    else:
-        measured = [state.sums(block) for state in active]
-    return dict(zip(states, measured, strict=True))
+    over_runs: Callable[..., Any] = map_items if is_large else map
+    sums = over_runs(lambda sums_of: sums_of(block), list(measures.values()))
+    return dict(zip(measures, sums, strict=True))
 
 
 def measure(
@@ -553,9 +507,11 @@ def problem_of(run: Run) -> str:
     """Why a run ended before its stopping criterion was met, and what to do; empty if it was met."""
     history: Sequence[Entry] = run.history
     if run.diverged:
+        # Steps on parameters, not on statistics, are in the units of the columns.
+        or_standardize = " or standardize the columns" if run.state.statistics is None else ""
         return (
             f"rule {run.rule.name!r} diverged; the best state before that is used. "
-            f"Give the rule a smaller step{_other_remedy(run)}."
+            f"Give the rule a smaller step{or_standardize}."
         )
     if run.updates and not run.best_iter and history[-1].objective < history[0].objective - DIVERGING_FALL:
         return (
@@ -568,8 +524,3 @@ def problem_of(run: Run) -> str:
             "Increase max_iter for a closer fit to the training rows, or set stop=None to end there on purpose."
         )
     return ""
-
-
-def _other_remedy(run: Run) -> str:
-    """What helps besides a smaller step: steps on parameters, not on statistics, are in the units of the columns."""
-    return " or standardize the columns" if run.state.statistics is None else ""

@@ -28,15 +28,7 @@ from calibayes.learn.plan import (
     start_named,
     stop_named,
 )
-from calibayes.learn.run import (
-    Run,
-    as_arrays,
-    follow_path,
-    learn,
-    learn_recorded,
-    mini_batches,
-    problem_of,
-)
+from calibayes.learn.run import Run, as_arrays, follow_path, learn, learn_recorded, mini_batches, problem_of
 
 
 class DataSums(NamedTuple):
@@ -75,11 +67,8 @@ def data_sums(model: Model, source: Source, engine: Engine, k: int) -> DataSums:
     """The first pass of every training."""
 
     def of_block(block: Block) -> Mapping[str, Any]:
-        return {
-            **model.data_sums(block, label_weights(block.labels, block.weight, k)),
-            "unlabeled": int((block.labels < 0).sum()),
-            "held_out": float(block.held_out.sum()),
-        }
+        rows = {"unlabeled": int((block.labels < 0).sum()), "held_out": float(block.held_out.sum())}
+        return {**model.data_sums(block, label_weights(block.labels, block.weight, k)), **rows}
 
     sums = DataSums(**engine.total(of_block, source))
     return sums._replace(statistics=hosted(sums.statistics))
@@ -123,10 +112,9 @@ def prepared(model: AnyModel, data: DataSums, source: Source, engine: Engine, k:
     """The model with what stays fixed found in all rows, labeled or not."""
     pooled = None
     if data.unlabeled:
-        even = EvenWeights()
-        pooled = hosted(
-            engine.total(lambda block: model.structure_statistics(block, even.weights(block, k)), source)
-        )
+        weights = EvenWeights().weights
+        sums = engine.total(lambda block: model.structure_statistics(block, weights(block, k)), source)
+        pooled = hosted(sums)
     return model.prepare(data.statistics, pooled)
 
 
@@ -145,10 +133,9 @@ def train(
         plan.recorder.begin(training_fingerprints(model, source, engine))
     start, stop = start_named(plan.start, plan.seed), stop_named(plan.stop)
     from_data = isinstance(start, Data)
-    initial = _data_start if from_data else _other_start
     most = int(not from_data) if closed else plan.max_iter
     stop = ValidationLoss(stop) if data.held_out else stop
-    statistics = initial(model, data, start, source, engine, plan, k)
+    statistics = _initial_statistics(model, data, start, source, engine, plan, k)
     run = Run(
         model,
         plan.rule,
@@ -165,35 +152,27 @@ def train(
     return Trained(model, data, run, closed, run.updates, history, problem_of(run))
 
 
-def _data_start(
+def _initial_statistics(
     model: Model, data: DataSums, start: Start, source: Source, engine: Engine, plan: Plan, k: int
 ) -> ModelArrays:
-    """The statistics of the labels; with `Likelihood` and something hidden, after maximum likelihood (EM)."""
-    statistics = initial_statistics(model, data.statistics)
-    if plan.likelihood is None or not isinstance(start, Likelihood) or not data.hidden:
+    """The statistics of the labels; with `Likelihood` and something hidden, after maximum likelihood (EM).
+
+    With another start they are those of other weights. Raises ValueError if these have no valid parameters.
+    """
+    if not isinstance(start, Data):
+        statistics = start_statistics(model, source, engine, start, k)
+        if model.keep_valid(statistics, statistics)[1]:
+            raise ValueError(
+                f"start={plan.start!r} gives statistics without valid parameters: give the families a prior, "
+                "or start from the data"
+            )
         return statistics
-    rule = plan.likelihood
+    statistics, rule = model.statistics_of(data.statistics), plan.likelihood
+    if rule is None or not isinstance(start, Likelihood) or not data.hidden:
+        return statistics
     run = Run(model, rule, rule.begin(model, statistics), stop=NoGainBeforeTraining(), limit=plan.max_iter)
     learn_recorded(run, "start", statistics, source, engine, plan)
     return run.best.state.value
-
-
-def _other_start(
-    model: Model, data: DataSums, start: Start, source: Source, engine: Engine, plan: Plan, k: int
-) -> ModelArrays:
-    """Statistics of other weights than the labels. Raises ValueError if they have no valid parameters."""
-    statistics = start_statistics(model, source, engine, start, k)
-    if model.keep_valid(statistics, statistics)[1]:
-        raise ValueError(
-            f"start={plan.start!r} gives statistics without valid parameters: give the families a prior, "
-            "or start from the data"
-        )
-    return statistics
-
-
-def initial_statistics(model: Model, structure_statistics: ModelArrays) -> ModelArrays:
-    """The statistics of the data, from the sums of the first pass."""
-    return model.statistics_of(structure_statistics) if model.is_structured else structure_statistics
 
 
 def step_on_new_rows(
@@ -211,7 +190,7 @@ def step_on_new_rows(
     """
     rule = plan.rule
     if before is None or closed:
-        added, state = None, rule.begin(model, initial_statistics(model, data))
+        added, state = None, rule.begin(model, model.statistics_of(data))
     else:
         added = entry_statistics(model, source, engine, rule, before.parameters)
         state = rule.absorb(model, before, added)
@@ -254,12 +233,12 @@ def prepare_folds(
     totals = _fold_totals(folds, models, source, engine, k)
     closer = [model.recentered(total) for model, total in zip(models, totals, strict=True)]
     if any(other is not model for model, other in zip(models, closer, strict=True)):
-        again = _fold_totals(folds, closer, source, engine, k)
-        gains = [other.gains(total) for other, total in zip(closer, again, strict=True)]
-        models = [new if gain else old for old, new, gain in zip(models, closer, gains, strict=True)]
-        totals = [new if gain else old for old, new, gain in zip(totals, again, gains, strict=True)]
+        again = zip(closer, _fold_totals(folds, closer, source, engine, k), strict=True)
+        before = zip(models, totals, strict=True)
+        chosen = [new if new[0].gains(new[1]) else old for old, new in zip(before, again, strict=True)]
+        models, totals = [model for model, _ in chosen], [total for _, total in chosen]
     models = [model.prepare(total) for model, total in zip(models, totals, strict=True)]
-    return models, [initial_statistics(model, total) for model, total in zip(models, totals, strict=True)]
+    return models, [model.statistics_of(total) for model, total in zip(models, totals, strict=True)]
 
 
 def _fold_totals(
@@ -330,7 +309,7 @@ def train_along(
     """Train a bound model along a path of calibration steps, to the last of the given sums of steps."""
     model, data = accurate_sums(model, source, engine, k)
     model = prepared(model, data, source, engine, k)
-    run = path_run(model, rule, rule.begin(model, initial_statistics(model, data.statistics)), passes)
+    run = path_run(model, rule, rule.begin(model, model.statistics_of(data.statistics)), passes)
     for _ in follow_path([run], source, engine, total_steps):
         pass
     return Trained(model, data, run, False, run.updates, as_arrays(run.history), problem_of(run))

@@ -10,7 +10,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from calibayes.core.abilities import Conjugate, CountStatistics, NaturalParameters, Penalized
-from calibayes.core.named_arrays import add, combine, map_leaves
+from calibayes.core.named_arrays import add, combine
 from calibayes.core.protocols import Array, Family, Model, ModelArrays, Rule, State, StepControl, resolve
 from calibayes.kernels.posterior import log_normalize
 
@@ -375,13 +375,9 @@ def _finite_step(model: Model, parameters: ModelArrays, direction: ModelArrays, 
             moved = model.gradient_step(parameters, direction, rate)
     except np.linalg.LinAlgError as error:  # of a natural parameter that is not finite
         raise FloatingPointError("a gradient step overflows") from error
-    map_leaves(_check_finite, moved)
-    return moved
-
-
-def _check_finite(parameter: Array) -> None:
-    if not np.isfinite(parameter).all():
+    if not all(np.isfinite(parameter).all() for arrays in moved.values() for parameter in arrays.values()):
         raise FloatingPointError("a gradient step overflows")
+    return moved
 
 
 # -- Discriminative frequency estimate of Su et al. (2008), for families that count --------------------------
@@ -476,5 +472,4 @@ def rule_named(rule: str | Rule) -> Rule:
     """
     if isinstance(rule, str) and rule in NAMES:
         return NAMES[rule]()
-    given: Rule = resolve("rule", rule, NAMES, ability="entry_weights", example="RC()")
-    return given
+    return resolve("rule", rule, NAMES, ability="entry_weights", example="RC()")
