@@ -41,7 +41,7 @@ from calibayes.families import (
     TreeCovariance,
     WithinClasses,
 )
-from calibayes.families.covariances import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.families.covariance_shapes import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
 from calibayes.kernels import cut_points
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array

@@ -20,7 +20,7 @@ from calibayes.cli.options import expected_of
 from calibayes.datasets import load_penguins
 from calibayes.streams.csv_blocks import CsvBlocks
 from calibayes.streams.text_input import open_table
-from calibayes.tables.csv_file import CsvOptions
+from calibayes.tables.csv_parsing import CsvOptions
 from tests.cli.conftest import call
 
 

@@ -28,7 +28,7 @@ from calibayes.families import (
     Tree,
     TreeCovariance,
 )
-from calibayes.families.covariances import (
+from calibayes.families.covariance_shapes import (
     FixedCovariance,
     Ridge,
     TowardsIdentity,

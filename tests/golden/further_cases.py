@@ -19,7 +19,7 @@ from calibayes.dependence import (
     bonferroni,
 )
 from calibayes.encoders import Flags, Grid, InformedBins, KMeansBins, Levels, UniformBins
-from calibayes.families.covariances import Ridge, TowardsIdentity, TowardsSphere
+from calibayes.families.covariance_shapes import Ridge, TowardsIdentity, TowardsSphere
 from calibayes.trust import Privacy
 from tests.files.cases import ModelCase, counts, gappy, mixed, single
 

@@ -16,7 +16,7 @@ from calibayes.cli.outputs import format_of, label_texts, output_file
 from calibayes.cli.rows import write_frame
 from calibayes.core.notices import text_table
 from calibayes.streams.text_input import holds
-from calibayes.tables.csv_file import NUMBER
+from calibayes.tables.csv_parsing import NUMBER
 
 INFO_EXAMPLES = examples("calibayes info", "calibayes info --json")
 

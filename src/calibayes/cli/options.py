@@ -17,7 +17,7 @@ import calibayes
 from calibayes.cli.application import note
 from calibayes.cli.outputs import FORMATS, label_texts
 from calibayes.streams.text_input import ExpectedColumn, ExpectedTable, holds, holds_labels
-from calibayes.tables.csv_file import NUMBER, CsvOptions
+from calibayes.tables.csv_parsing import NUMBER, CsvOptions
 
 OWN_MODELS = (
     "KernelNB",

@@ -18,7 +18,7 @@ from calibayes.datasets.loading import Dataset, labeled_data
 from calibayes.streams.csv_blocks import RowError
 from calibayes.streams.stream_input import open_stream
 from calibayes.streams.text_input import ExpectedTable, OpenTable, Piece, read_whole, require_columns
-from calibayes.tables.csv_file import CsvOptions
+from calibayes.tables.csv_parsing import CsvOptions
 
 # -- A function of many items in several threads, with the results in order and a bounded number of items in memory
 

@@ -19,7 +19,7 @@ from calibayes.cli import options
 from calibayes.cli.application import examples, note, print_json, print_table, print_text, working
 from calibayes.cli.rows import labeled_table, training_data
 from calibayes.core.notices import counted
-from calibayes.tables.csv_file import CsvOptions
+from calibayes.tables.csv_parsing import CsvOptions
 
 FIT_EXAMPLES = examples(
     "calibayes fit penguins.csv --target species -o penguins.safetensors",

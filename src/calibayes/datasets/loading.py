@@ -15,7 +15,7 @@ from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.datasets.download import SOURCES, Opener, cached_file, download_dataset, open_url
 from calibayes.streams.text_input import read_whole
-from calibayes.tables.csv_file import CsvOptions
+from calibayes.tables.csv_parsing import CsvOptions
 from calibayes.tables.read import read_array, read_frame
 from calibayes.tables.table import Table, missing_mask
 

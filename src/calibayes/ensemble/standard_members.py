@@ -17,7 +17,7 @@ from calibayes.ensemble.fitted_ensemble import FREQUENCIES
 from calibayes.ensemble.path_members import KernelMember, Member, PathMember, RefitMember, ShrinkageMember
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.families import Gaussian, WithinClasses
-from calibayes.families.covariances import TowardsSphere
+from calibayes.families.covariance_shapes import TowardsSphere
 from calibayes.model.binding import every, is_family
 from calibayes.model.checked_rows import Rows, keeps_rows
 from calibayes.model.estimator import GenerativeEstimator, traits_of

@@ -24,7 +24,7 @@ from calibayes.kernels.forests import MOST_LEAVES
 from calibayes.kernels.level_counts import look_up, offsets
 from calibayes.kernels.tree_growth import MOST_TREES, GrowthSettings, Report, leaf_changes
 from calibayes.learn import Run, as_arrays, data_sums, learn, problem_of
-from calibayes.learn.plan import stop_named
+from calibayes.learn.starts_and_stops import stop_named
 from calibayes.learn.train import prepared
 from calibayes.model import parameters
 from calibayes.model.attributes import Note, fitted_of

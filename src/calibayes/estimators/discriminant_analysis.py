@@ -14,9 +14,16 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Engine, resolve
 from calibayes.encoders.dense import Dense
 from calibayes.encoders.encoder import Encoder
-from calibayes.families import ClassPrior, Full, Gaussian, NormalInverseWishart, Tied, TiedDiagonal
-from calibayes.families import covariances as covariance_shapes
-from calibayes.families.covariances import FixedCovariance, Plain, Regularizer, TowardsSphere
+from calibayes.families import (
+    ClassPrior,
+    Full,
+    Gaussian,
+    NormalInverseWishart,
+    Tied,
+    TiedDiagonal,
+    covariance_shapes,
+)
+from calibayes.families.covariance_shapes import FixedCovariance, Plain, Regularizer, TowardsSphere
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.moments import shrunk_covariance
 from calibayes.model.attributes import array_of, array_property, fitted_of

@@ -21,7 +21,7 @@ from calibayes.estimators.count_models import ComplementNB, MultinomialNB, count
 from calibayes.estimators.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from calibayes.families import Gaussian, Product
 from calibayes.families.class_centers import as_matrix, expand
-from calibayes.families.covariances import FixedCovariance, WeightedTied
+from calibayes.families.covariance_shapes import FixedCovariance, WeightedTied
 from calibayes.families.joint_model import PRIOR
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.estimator import class_prior_for, families_of, traits_of

@@ -15,11 +15,11 @@ from calibayes.encoders.numbers import Clusters
 from calibayes.engines import chosen_engine
 from calibayes.estimators.discriminant_analysis import GaussianPreset
 from calibayes.families import Gaussian, Mixture
-from calibayes.families.covariances import Plain, Ridge
+from calibayes.families.covariance_shapes import Plain, Ridge
 from calibayes.kernels.posterior import held_out_scores
 from calibayes.learn import data_sums, learn
-from calibayes.learn.plan import NoGainBeforeTraining
 from calibayes.learn.run import Run
+from calibayes.learn.starts_and_stops import NoGainBeforeTraining
 from calibayes.model.attributes import Note
 from calibayes.model.binding import every
 from calibayes.model.checked_rows import Rows, TrainingRows

@@ -14,7 +14,7 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Flags
 from calibayes.families import ClassPrior
 from calibayes.families.counts import smoothing_of
-from calibayes.families.covariances import VarianceSmoothing
+from calibayes.families.covariance_shapes import VarianceSmoothing
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.level_counts import offsets
 from calibayes.model.attributes import array_of, array_property

@@ -27,7 +27,7 @@ A kernel density, and the class prior of a joint model:
 
 from calibayes.families.class_centers import SoftThreshold
 from calibayes.families.counts import Bernoulli, Categorical
-from calibayes.families.covariances import Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical
+from calibayes.families.covariance_shapes import Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical
 from calibayes.families.density import ColumnDensity, Density
 from calibayes.families.events import Complement, Multinomial, Poisson
 from calibayes.families.gaussian import Gaussian, Inflated

@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self, cast
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout
-from calibayes.families.covariances import Expected, Full, Moments
+from calibayes.families.covariance_shapes import Expected, Full, Moments
 
 # -- Moments about a point of its own for each class, for classes that are far apart in relation to their spread
 #

@@ -22,7 +22,14 @@ from calibayes.families.class_centers import (
     moments_about_centers,
     scatter,
 )
-from calibayes.families.covariances import Expected, Full, Plain, Regularizer, verify_matrix, verify_variances
+from calibayes.families.covariance_shapes import (
+    Expected,
+    Full,
+    Plain,
+    Regularizer,
+    verify_matrix,
+    verify_variances,
+)
 from calibayes.families.density import UNBOUND
 from calibayes.families.gaussian_left_out import leave_one_out
 from calibayes.families.priors import NormalInverseWishart, ResolvedPrior, WithinClasses, resolve_prior

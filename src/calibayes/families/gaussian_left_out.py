@@ -17,7 +17,7 @@ import numpy as np
 from calibayes.core.abilities import LeftOut
 from calibayes.core.protocols import Array, Arrays
 from calibayes.families.class_centers import AsEstimated, as_matrix, scatter
-from calibayes.families.covariances import Diagonal, Full, Plain, Tied, TiedDiagonal, VarianceSmoothing
+from calibayes.families.covariance_shapes import Diagonal, Full, Plain, Tied, TiedDiagonal, VarianceSmoothing
 from calibayes.kernels.gaussian_density import LOG_TWO_PI, ClassTables, left_out_shares
 from calibayes.kernels.moments import has_missing, row_blocks
 

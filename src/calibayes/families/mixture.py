@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core import abilities, verify
 from calibayes.core.protocols import Array, Arrays, Generator, Layout, ValidStatistics
-from calibayes.families.covariances import Diagonal
+from calibayes.families.covariance_shapes import Diagonal
 from calibayes.families.density import UNBOUND
 from calibayes.families.gaussian import Gaussian
 from calibayes.kernels import cut_points

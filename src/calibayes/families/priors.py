@@ -9,7 +9,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array, Layout
 from calibayes.core.verify import require, require_finite
-from calibayes.families.covariances import Full
+from calibayes.families.covariance_shapes import Full
 
 
 @dataclass(frozen=True)

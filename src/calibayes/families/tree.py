@@ -11,7 +11,7 @@ import numpy as np
 from calibayes.core.protocols import Array, Arrays, Layout
 from calibayes.core.verify import require
 from calibayes.families import pair_tables, tree_structures
-from calibayes.families.covariances import Full
+from calibayes.families.covariance_shapes import Full
 from calibayes.families.network_tables import ConditionalProbabilities
 from calibayes.kernels import level_counts
 from calibayes.kernels.level_pairs import PairInformation, pair_table

@@ -16,7 +16,7 @@ from calibayes.core.protocols import Layout
 from calibayes.encoders import by_column_type, dense, leaves, numbers, schema
 from calibayes.ensemble import fitted_ensemble, grown_trees, path_members
 from calibayes.estimators import joint_kernel, log_kernel_densities, tabular
-from calibayes.families import class_centers, covariances, priors
+from calibayes.families import class_centers, covariance_shapes, priors
 from calibayes.files.value_objects import OlderFields
 from calibayes.kernels import forests, joint_density, tree_growth
 from calibayes.model import fitted, training_rows
@@ -50,8 +50,17 @@ VALUES: Final[Mapping[str, type]] = {
         *(families.KernelDensity, families.KernelPair, families.Tree, families.AveragedOneDependence),
         *(families.KDependence, families.Diagonal, families.Full, families.Spherical, families.Tied),
         *(families.TiedDiagonal, families.TiedSpherical, families.TreeCovariance),
-        *(covariances.FixedCovariance, covariances.WeightedTied, covariances.Plain, covariances.Ridge),
-        *(covariances.TowardsIdentity, covariances.TowardsSphere, covariances.VarianceSmoothing),
+        *(
+            covariance_shapes.FixedCovariance,
+            covariance_shapes.WeightedTied,
+            covariance_shapes.Plain,
+            covariance_shapes.Ridge,
+        ),
+        *(
+            covariance_shapes.TowardsIdentity,
+            covariance_shapes.TowardsSphere,
+            covariance_shapes.VarianceSmoothing,
+        ),
         *(families.Inflated, class_centers.AsEstimated, families.SoftThreshold, families.OneTree),
         *(families.PerClass, families.AllEdges, families.InformativeEdges, families.SignificantEdges),
         *(families.FixedWidth, families.InCells, families.NormalReference, families.OverBins),

@@ -51,7 +51,19 @@ True
 """
 
 from calibayes.learn.checkpoint import Recorder, RunSnapshot
-from calibayes.learn.plan import (
+from calibayes.learn.run import (
+    TOTAL_STEPS,
+    Callback,
+    Entry,
+    Progress,
+    Run,
+    as_arrays,
+    follow_path,
+    learn,
+    mini_batches,
+    problem_of,
+)
+from calibayes.learn.starts_and_stops import (
     AnyOf,
     Bootstrap,
     Data,
@@ -71,18 +83,6 @@ from calibayes.learn.plan import (
     ValidationLoss,
     start_named,
     stop_named,
-)
-from calibayes.learn.run import (
-    TOTAL_STEPS,
-    Callback,
-    Entry,
-    Progress,
-    Run,
-    as_arrays,
-    follow_path,
-    learn,
-    mini_batches,
-    problem_of,
 )
 from calibayes.learn.train import DataSums, Trained, data_sums, start_statistics, train
 

@@ -30,7 +30,7 @@ from calibayes.kernels.posterior import (
 from calibayes.learn.checkpoint import PointSnapshot, RunSnapshot, verify_like
 
 if TYPE_CHECKING:
-    from calibayes.learn.plan import Plan
+    from calibayes.learn.starts_and_stops import Plan
 
 ROUNDING = 1e-12
 """A fall of the objective by less than this share of it counts as rounding."""

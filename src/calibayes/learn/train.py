@@ -14,7 +14,8 @@ from calibayes.core.protocols import Array, Block, Engine, Model, ModelArrays, R
 from calibayes.kernels.dispatch import hosted
 from calibayes.kernels.posterior import indicators, label_weights, log_normalize
 from calibayes.learn.checkpoint import training_fingerprints
-from calibayes.learn.plan import (
+from calibayes.learn.run import Run, as_arrays, follow_path, learn, learn_recorded, mini_batches, problem_of
+from calibayes.learn.starts_and_stops import (
     AnyOf,
     Data,
     EvenWeights,
@@ -28,7 +29,6 @@ from calibayes.learn.plan import (
     start_named,
     stop_named,
 )
-from calibayes.learn.run import Run, as_arrays, follow_path, learn, learn_recorded, mini_batches, problem_of
 
 
 class DataSums(NamedTuple):

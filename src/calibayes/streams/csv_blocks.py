@@ -13,8 +13,8 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.streams.chunks import place_named, read_twice
 from calibayes.streams.raw_bytes import as_utf8, raw_table
-from calibayes.tables import csv_file
-from calibayes.tables.csv_file import NUMBER, TEXT, CellFormat, CsvFormat, CsvOptions
+from calibayes.tables import csv_parsing
+from calibayes.tables.csv_parsing import NUMBER, TEXT, CellFormat, CsvFormat, CsvOptions
 from calibayes.tables.read import module_of_pyarrow, one_array, pyarrow
 from calibayes.tables.table import CodedColumn
 
@@ -142,7 +142,7 @@ class CsvBlocks:
             text = block.decode("utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"{self.form.where} is not a readable CSV file: {error}") from error
-        rows, d = csv_file.numbered_rows(text, self.form.separator, self.form.where), len(self.form.names)
+        rows, d = csv_parsing.numbered_rows(text, self.form.separator, self.form.where), len(self.form.names)
         for number, (_, row) in enumerate(rows):
             if len(row) != d:
                 raise RowError(number, f"has {len(row)} cells, but the header has {d}")
@@ -229,7 +229,7 @@ class CsvFile:
                     known[name].update(dict.fromkeys(column.drop_null().unique().to_pylist()))
         missing, decimal_comma = self.form.missing, self.form.decimal_comma
         for name, cells in known.items():
-            found = csv_file.found_numbers(list(cells), missing, decimal_comma=decimal_comma)
+            found = csv_parsing.found_numbers(list(cells), missing, decimal_comma=decimal_comma)
             if found is not None:
                 forms[name] = found.form
         return as_text
@@ -278,4 +278,4 @@ def opened_csv_files(files: Sequence[tuple[str, Any]]) -> list[CsvFile]:
 def _form_of(path: str, filesystem: Any) -> CsvFormat:
     with opened_text(path, filesystem) as file:
         beginning = file.read(LOOK_BYTES)
-    return csv_file.format_of(beginning, CsvOptions(), path, is_all=len(beginning) < LOOK_BYTES)
+    return csv_parsing.format_of(beginning, CsvOptions(), path, is_all=len(beginning) < LOOK_BYTES)

@@ -17,8 +17,8 @@ from calibayes.streams.arrow import index_columns, stored_column
 from calibayes.streams.csv_blocks import CsvBlocks, record_blocks
 from calibayes.streams.raw_bytes import RawTable, as_utf8, chained, open_raw
 from calibayes.streams.table_files import open_ipc, open_ipc_stream, open_parquet, sliced
-from calibayes.tables import csv_file
-from calibayes.tables.csv_file import DURATION, FLAG, NUMBER, TEXT, CellFormat, CsvOptions, TableFile
+from calibayes.tables import csv_parsing
+from calibayes.tables.csv_parsing import DURATION, FLAG, NUMBER, TEXT, CellFormat, CsvOptions, TableFile
 from calibayes.tables.read import is_text, pyarrow, read_frame, refuse_duplicate_names
 from calibayes.tables.table import NUMBER_KINDS, CodedColumn, Table, coded_columns
 
@@ -138,7 +138,7 @@ def _column(column: Any, name: str, held: str) -> Array | CodedColumn:
     if types.is_dictionary(kind) and not is_text(kind.value_type):
         column = column.cast(kind.value_type)
     stored = stored_column(column, name)
-    cells = CellFormat(name, held, csv_file.number_formats(False), csv_file.Markers())
+    cells = CellFormat(name, held, csv_parsing.number_formats(False), csv_parsing.Markers())
     if isinstance(stored, CodedColumn) and not types.is_boolean(kind) and held != TEXT:
         return cells.column(list(stored.values), stored.codes)
     if held == NUMBER and stored.dtype.kind in "iub":
@@ -202,9 +202,9 @@ def open_table(
         return _open_arrow(raw, expected, max(block_bytes * BATCH_ROWS // BLOCK_BYTES, 1))
     given = options or CsvOptions()
     text = as_utf8(raw.file, given.encoding, raw.name)
-    beginning = text.read(csv_file.LOOK_BYTES)
-    is_all = len(beginning) < csv_file.LOOK_BYTES
-    form = csv_file.format_of(beginning, given, raw.name, is_all=is_all)
+    beginning = text.read(csv_parsing.LOOK_BYTES)
+    is_all = len(beginning) < csv_parsing.LOOK_BYTES
+    form = csv_parsing.format_of(beginning, given, raw.name, is_all=is_all)
     matched = _matched(expected, form.names, raw.name)
     cells = {name: form.cells(name, held) for name, held in matched.columns.items()}
     blocks = CsvBlocks(form, cells, matched.passed_on)
@@ -263,7 +263,7 @@ def read_whole(source: str | Path, options: CsvOptions | None = None) -> TableFi
         if raw.kind != "text":
             return TableFile(read_frame(_arrow_table(raw)))
         text = replace(raw, file=as_utf8(raw.file, given.encoding, raw.name))
-        return csv_file.table_of_text(text.limited(), given, raw.name)
+        return csv_parsing.table_of_text(text.limited(), given, raw.name)
 
 
 def _arrow_table(raw: RawTable) -> Any:

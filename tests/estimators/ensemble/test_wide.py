@@ -17,7 +17,7 @@ from calibayes.encoders import Numbers, PrincipalComponents
 from calibayes.ensemble.standard_members import TableSize
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.families import Gaussian, Inflated, Tied
-from calibayes.families.covariances import TowardsSphere
+from calibayes.families.covariance_shapes import TowardsSphere
 from calibayes.model.binding import every
 
 TRAINING, D = 120, 1200

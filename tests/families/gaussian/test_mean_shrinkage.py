@@ -7,7 +7,7 @@ from sklearn.neighbors import NearestCentroid
 
 from calibayes.core.protocols import Layout
 from calibayes.families import Gaussian, Inflated, SoftThreshold, Tied, TiedDiagonal
-from calibayes.families.covariances import Ridge
+from calibayes.families.covariance_shapes import Ridge
 
 
 def fitted(family, x, y):

@@ -20,7 +20,7 @@ from calibayes.families import (
     TiedDiagonal,
     TiedSpherical,
 )
-from calibayes.families.covariances import WeightedTied
+from calibayes.families.covariance_shapes import WeightedTied
 
 FAMILIES = (Bernoulli, Categorical, Complement, Gaussian, Multinomial)
 SHAPES = (Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical, WeightedTied)
