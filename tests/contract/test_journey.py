@@ -10,6 +10,7 @@ import ast
 import os
 import subprocess
 import sys
+import tokenize
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,11 @@ FEATURES = (
     "backends",
 )
 FIRST_SUM = "statistics"
+NO_CODE = (
+    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT),
+    *(tokenize.DEDENT, tokenize.ENDMARKER),
+)
+"""Tokens of Python source that make no line one of code."""
 
 
 class Journey(NamedTuple):
@@ -105,12 +111,12 @@ def predict_one(model: object, row: object) -> Callable[[], object]:
 
 
 LIMITS = {
-    "fit by rc": Journey(30, 216, 93),
-    "fit by ml": Journey(30, 169, 90),
-    "fit the default": Journey(45, 452, 206),
-    "fit a file": Journey(40, 400, 291),
-    "predict one row": Journey(22, 57, 57),
-    "predict one row by the default": Journey(30, 115, 115),
+    "fit by rc": Journey(30, 209, 93),
+    "fit by ml": Journey(30, 168, 90),
+    "fit the default": Journey(45, 439, 203),
+    "fit a file": Journey(40, 393, 286),
+    "predict one row": Journey(22, 56, 56),
+    "predict one row by the default": Journey(30, 113, 113),
 }
 
 
@@ -134,7 +140,7 @@ def test_a_call_passes_no_more_than_before(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("imported", "most"), [("import calibayes", 2), ("from calibayes import NaiveBayes", 94)]
+    ("imported", "most"), [("import calibayes", 2), ("from calibayes import NaiveBayes", 92)]
 )
 def test_an_import_loads_no_more_than_before(imported: str, most: int) -> None:
     script = f"import sys; {imported}\nprint(*(name for name in sys.modules if name.startswith('calibayes')))"
@@ -152,16 +158,36 @@ def test_an_estimator_shows_no_more_than_before() -> None:
     assert len(public) <= 60, public
 
 
-def test_the_source_tree_is_no_larger_than_before() -> None:
+GROWN = """the source tree is larger than before. Is there a simpler way, or a module that this could be part of? If not, raise the
+limit in this test, and say in CHANGELOG.md, under "Source tree", what the new lines are for."""
+
+
+def test_the_source_tree_is_no_larger_than_its_changelog_explains() -> None:
     paths = list(Path(ROOT).rglob("*.py"))
     stems = Counter(path.stem for path in paths if path.stem != "__init__")
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
     classes = Counter(
-        node.name
-        for path in paths
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
+        node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
     )
-    assert len(paths) <= 257
-    assert len({path.parent for path in paths}) <= 31
-    assert sum(count > 1 for count in stems.values()) <= 5
+    assert len(paths) <= 256, GROWN
+    assert len({path.parent for path in paths}) <= 31, GROWN
+    assert sum(map(code_lines, paths, trees)) <= 38_310, GROWN
+    assert sum(count > 1 for count in stems.values()) <= 4
     assert sum(count > 1 for count in classes.values()) <= 1
+
+
+def code_lines(path: Path, tree: ast.Module) -> int:
+    """Number of lines with code: no docstrings, comments or blank lines."""
+    docstrings: set[int] = set()
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else []:
+            content = getattr(getattr(statement, "value", None), "value", None)
+            if isinstance(statement, ast.Expr) and isinstance(content, str):
+                docstrings.update(range(statement.lineno, statement.end_lineno + 1))
+    lines: set[int] = set()
+    with tokenize.open(path) as file:
+        for token in tokenize.generate_tokens(file.readline):
+            if token.type not in NO_CODE:
+                lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines - docstrings)
