@@ -147,11 +147,18 @@ class TestEveryEstimator:
 
 
 @pytest.mark.parametrize("estimator", ADDITIVE, ids=lambda e: type(e).__name__)
-def test_a_column_that_is_all_missing(estimator):
+def test_a_column_without_known_values_is_left_out(estimator):
     X, y = frame()
-    X["dose"] = np.nan
-    with pytest.raises(ValueError, match="column 'dose' is all missing"):
-        estimator.fit(X, y)
+    empty = X.assign(dose=np.nan)
+    with pytest.warns(cb.ColumnWarning, match="column dose: no known value, it is left out"):
+        model = clone(estimator).fit(empty, y)
+    expected = clone(estimator).fit(X.drop(columns="dose"), y).predict_proba(X.drop(columns="dose"))
+    np.testing.assert_array_equal(model.predict_proba(empty), expected)
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+    with pytest.raises(ValueError, match="column 'dose' is all missing"):  # further rows may have values
+        clone(estimator).partial_fit(empty, y, classes=np.unique(y))
+    with pytest.raises(ValueError, match="is all missing"):
+        clone(estimator).fit(X.assign(age=np.nan, dose=np.nan, pulse=np.nan), y)
 
 
 @pytest.mark.parametrize("estimator", [cb.GaussianNB(), cb.NaiveBayes(rule="ml"), cb.ComplementNB()])
@@ -241,8 +248,10 @@ def test_a_column_of_nothing(estimator):
     X, y = frame()
     nothing = X.assign(dose=pd.Series([None] * 30, dtype=object))
     for table in (nothing, pl.from_pandas(X).with_columns(dose=pl.lit(None))):
-        with pytest.raises(ValueError, match="column 'dose' is all missing"):
-            estimator().fit(table, y)
+        with pytest.warns(cb.ColumnWarning, match="column dose: no known value"):
+            model = estimator(rule="ml").fit(table, y)
+        expected = estimator(rule="ml").fit(X.drop(columns="dose"), y)
+        np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X.drop(columns="dose")))
     model = estimator(rule="ml").fit(X, y)  # at predict it is as if every cell were NaN
     np.testing.assert_array_equal(model.predict_proba(nothing), model.predict_proba(X.assign(dose=np.nan)))
 

@@ -183,6 +183,11 @@ class Full:
         """
         return covariance
 
+    def isolate(self, covariance: Array, columns: Array, variances: Array | float) -> Array:
+        """The covariance (g, ...) after these columns (d,) have become independent of all others, with given variances."""
+        isolated = np.where(columns | columns[:, None], 0.0, covariance)
+        return isolated + np.diag(np.where(columns, variances, 0.0))
+
     def pivots(self, covariance: Array) -> Array:
         """The conditional variance of each column given the columns before it, (g, d).
 
@@ -315,6 +320,9 @@ class Diagonal(Full):
     def variances(self, form: Array) -> Array:
         return form
 
+    def isolate(self, covariance: Array, columns: Array, variances: Array | float) -> Array:
+        return np.where(columns, variances, covariance)
+
     def pivots(self, covariance: Array) -> Array:
         return covariance
 
@@ -369,6 +377,9 @@ class Spherical(Diagonal):
         size = np.broadcast_to(size, covariance.shape)
         average = np.sum(size * covariance, axis=1, keepdims=True) / np.sum(size, axis=1, keepdims=True)
         return np.broadcast_to(average, covariance.shape)
+
+    def isolate(self, covariance: Array, columns: Array, variances: Array | float) -> Array:
+        return covariance
 
     def gradient_step(self, covariance: Array, gradient: Array, floor: float) -> Array:
         # All columns share one natural parameter, so its gradient is the sum over columns.

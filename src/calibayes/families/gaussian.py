@@ -14,6 +14,7 @@ from calibayes.core.notices import warn
 from calibayes.core.protocols import Array, Arrays, Generator, Layout, ValidStatistics
 from calibayes.core.verify import require_arrays, require_finite
 from calibayes.families.class_centers import (
+    ROUNDING,
     AsEstimated,
     ClassCenters,
     MeanShrinkage,
@@ -92,6 +93,8 @@ SINGULAR = 1e-12
 """A column with no more than this share of its second moment unexplained is determined by the other columns."""
 COLLAPSING = 1e-8
 """Unexplained share below which cancellation has cost a variance half of its digits."""
+WIDE = 2.0**40
+"""Variance of a column that is constant in training, in squares of its value: no new value makes a difference to a posterior."""
 EIGENVALUE_FLOOR = 1e-2
 """Smallest eigenvalue of a covariance after a gradient step (rc-generative-2025, appendix B)."""
 
@@ -136,6 +139,8 @@ class Gaussian(ClassCenters):
     """The prior with all its parameters, set by `prepare`; None for maximum likelihood."""
     offsets: Array | None = field(default=None, repr=False, compare=False)
     """Points about which each class's moments are summed, minus the center, (k, d); None for the center itself."""
+    constant: Array | None = field(default=None, repr=False, compare=False)
+    """The variance, the same in all classes, of each column that is constant in training, 0 for others (d,); None if none is."""
 
     reads = "numbers"
 
@@ -148,7 +153,7 @@ class Gaussian(ClassCenters):
             )
 
     def bind(self, layout: Layout) -> Gaussian:
-        return replace(self, layout=layout, resolved=None)
+        return replace(self, layout=layout, resolved=None, constant=None)
 
     def conjugate(self) -> Gaussian:
         return replace(self, prior=NormalInverseWishart()) if self.prior in (None, "auto") else self
@@ -197,9 +202,15 @@ class Gaussian(ClassCenters):
             mean, size = (m1 * prior_mean + first) / weight, m2 + self.shape.pool(count)
             size = np.where(size > 0, size, 1.0)
         covariance = self.shape.constrain(squares / expand(size, second), size)
+        if self.constant is not None:  # what the prior adds to a constant column would differ between classes
+            covariance = self.shape.isolate(covariance, self.constant > 0, 0.0)
         offsets = self.offset_values
         mean = self.means.apply(mean + offsets, count, self.shape.variances(covariance)) - offsets
-        return mean, self.regularizer.apply(covariance, self.shape)
+        covariance = self.regularizer.apply(covariance, self.shape)
+        if self.constant is not None:
+            is_zero = (self.constant > 0) & ~(self.shape.variances(covariance) > 0).any(axis=0)
+            covariance = self.shape.isolate(covariance, is_zero, self.constant)
+        return mean, covariance
 
     def parameters(self, statistics: Arrays) -> Arrays:
         mean, covariance = self._estimate(statistics)
@@ -261,6 +272,9 @@ class Gaussian(ClassCenters):
         variances = np.maximum(self.shape.variances(sums["second"]).sum(axis=0) / count - mean**2, 0.0)
         regularizer, shape = self.regularizer.prepare(variances), self.shape.prepare(start)
         without_prior = replace(self, shape=shape, regularizer=regularizer, resolved=None)
+        is_constant = variances <= ROUNDING * mean**2
+        constant = np.where(is_constant, WIDE * (1.0 + mean**2 + self.layout.center**2), 0.0)
+        without_prior = replace(without_prior, constant=constant if is_constant.any() else None)
         prior, prepared = self.prior, without_prior
         if isinstance(prior, WithinClasses):
             prior = prior.conjugate_to(without_prior._within_class_covariance(start), variances)
@@ -335,6 +349,8 @@ class Gaussian(ClassCenters):
         require_finite("center", self.layout.center, (d,))
         if self.offsets is not None:
             require_finite("offsets", self.offsets, (k, d))
+        if self.constant is not None:
+            require_finite("constant", self.constant, (d,), least=0.0)
         self.shape.verify_size(k, d)
         self.regularizer.verify_size(self._covariance_shape())
         if self.resolved is not None:
@@ -385,6 +401,8 @@ class Gaussian(ClassCenters):
         squares = direction["second"] + shape.cross(first, centers)
         squares = squares + expand(count, squares) * shape.square(centers)
         gradient = squares - expand(count, squares) * (shape.square(mean) + covariance)
+        if self.constant is not None:
+            gradient = shape.isolate(gradient, self.constant > 0, 0.0)
         moved = natural + rate * (sums - count * mean)
         covariance = shape.gradient_step(covariance, rate * gradient, EIGENVALUE_FLOOR)
         means = _finite_squares(shape.covariance_times(covariance, moved), moved)
@@ -401,6 +419,8 @@ class Gaussian(ClassCenters):
     def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         noise = rng.standard_normal((len(classes), len(self.layout.columns)))
         covariance = self.shape.covariance(parameters)
+        if self.constant is not None:
+            noise[:, self.constant > 0] = 0.0
         drawn = parameters["mean"][classes] + self.shape.root_times(covariance, noise, classes)
         return drawn if given is None else self.shape.conditioned(drawn, given, covariance, classes)
 

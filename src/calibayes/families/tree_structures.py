@@ -150,9 +150,13 @@ def descending(gains: Array, keys: Array) -> Array:
 
 
 def content_keys(column_counts: Sequence[Array]) -> Array:
-    """A hash of the counts (k, levels) of each column, (d,), that does not depend on the order of the classes."""
+    """A hash of the counts (k, levels) of each column, (d,), that does not depend on the order of the classes.
+
+    That of a column does not depend on columns that have one level alone, either.
+    """
     by_class = np.stack([_row_hashes(count) for count in column_counts])
-    class_keys = mixed(by_class.sum(axis=0))
+    varies = [np.count_nonzero(count.any(axis=0)) > 1 for count in column_counts]
+    class_keys = mixed(by_class[varies].sum(axis=0))
     return np.asarray(mixed(by_class ^ class_keys).sum(axis=1))
 
 
@@ -167,7 +171,9 @@ def _row_hashes(count: Array) -> Array:
 
 def told_apart(keys: Array, left: Array, right: Array, gain: Array) -> Array:
     """Keys of columns (d,) that differ, too, where only the gains of their pairs with other columns differ."""
-    places = mixed(tied_places(gain).astype(np.uint64) + np.uint64(1))
+    some = gain > SAME_GAIN * gain.max(initial=0.0)
+    left, right = left[some], right[some]
+    places = mixed(tied_places(gain[some]).astype(np.uint64) + np.uint64(1))
     for _ in range(ROUNDS):
         sums = np.zeros_like(keys)
         for column, other in ((left, right), (right, left)):

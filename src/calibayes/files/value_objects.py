@@ -29,7 +29,7 @@ def fits(value: Any, annotation: Any) -> bool:
     if annotation is None or annotation is type(None):
         return value is None
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if hasattr(origin, "__value__"):  # a type alias with parameters, as NumPy's NDArray is from Python 3.12 on
+    if hasattr(origin, "__value__"):  # an alias with parameters, as NDArray is from Python 3.12 on
         return fits(value, origin.__value__)
     if origin in (Union, types.UnionType):
         return any(fits(value, part) for part in arguments)

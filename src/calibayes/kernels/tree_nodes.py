@@ -328,13 +328,15 @@ class ByteColumns(NamedTuple):
     def fractions(self) -> Array:
         """A number from 0 to 1 for each row that looks random, (n,).
 
-        It depends on how often the row's codes occur in its columns, not on the order of rows and columns.
+        It depends on how often the row's codes occur in its columns, not on the order of rows and columns, nor on
+        columns of a single code.
         """
         mixed = np.zeros(self.n, dtype=np.uint64)
-        for j in range(self.d):
-            codes = self.column(j)
-            seed = np.uint64(int.from_bytes(_digest(np.bincount(codes, minlength=MOST_CODES)), "little"))
-            mixed += _mixed(np.arange(MOST_CODES, dtype=np.uint64) + seed)[codes]
+        for codes in map(self.column, range(self.d)):
+            counts = np.bincount(codes, minlength=MOST_CODES)
+            if np.count_nonzero(counts) > 1:
+                seed = np.uint64(int.from_bytes(_digest(counts), "little"))
+                mixed += _mixed(np.arange(MOST_CODES, dtype=np.uint64) + seed)[codes]
         return np.asarray((_mixed(mixed) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
 

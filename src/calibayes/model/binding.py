@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibayes.core.abilities import AllowsMissing
+from calibayes.core.notices import listed, warn
 from calibayes.core.protocols import Array, Family, Layout
 from calibayes.core.verify import require, require_length, require_names, require_positions
 from calibayes.encoders.bins import Grid
@@ -18,9 +19,10 @@ from calibayes.encoders.numbers import Clusters, Counts, Flags, Numbers
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.event_counts import columns_where
 from calibayes.tables.conversion import ColumnConversion
+from calibayes.tables.dates import ColumnWarning
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.summary import TableSummary
-from calibayes.tables.table import Table, all_positions
+from calibayes.tables.table import AllMissingError, Table, all_positions
 
 Selection: TypeAlias = Sequence[str] | Sequence[int] | slice | Callable[[Any], Sequence[int]]
 """Names, positions, a slice of positions, or a function of the table (or its summary) that returns positions."""
@@ -227,10 +229,13 @@ def _read_columns(encoder: Any) -> tuple[int, ...]:
     return tuple(indices)
 
 
-def bind(specifications: Sequence[tuple[Any, ...]], summary: TableSummary) -> ColumnBinding:
+def bind(
+    specifications: Sequence[tuple[Any, ...]], summary: TableSummary, *, more_to_come: bool = False
+) -> ColumnBinding:
     """Fit the encoders of (name, family, columns) or (name, family, columns, encoder) to the summary of a table.
 
-    A family whose selection is empty is left out.
+    A family whose selection is empty is left out, and so are columns without a known value, with a warning; if further
+    rows are to come, these are an error.
     """
     names = [_checked_specification(entry)[0] for entry in specifications]
     if len(set(names)) < len(names):
@@ -247,13 +252,26 @@ def bind(specifications: Sequence[tuple[Any, ...]], summary: TableSummary) -> Co
             taken |= dict.fromkeys(indices, name)
         if indices:
             encoder: Encoder = rest[0] if rest and rest[0] is not None else ENCODERS[family.reads]()
-            families[name], encoders[name] = family, encoder.fit(summary, indices)
-            chosen[name] = tuple(indices)
+            try:
+                fitted = encoder.fit(summary, indices)
+            except AllMissingError:
+                if more_to_come or not (indices := _with_values(indices, summary)):
+                    raise
+                fitted = encoder.fit(summary, indices)
+            families[name], encoders[name], chosen[name] = family, fitted, tuple(indices)
     if not families:
         raise ValueError("no family has any columns")
     types = table.types()
     conversion = table.conversion or ColumnConversion(table.names, types)
     return ColumnBinding(families, encoders, chosen, table.names, types, table.origin, conversion)
+
+
+def _with_values(indices: Sequence[int], summary: TableSummary) -> list[int]:
+    """The columns that have a known value; others are named in a warning."""
+    empty = [summary.names[j] for j in indices if summary.missing_rows(j) == summary.n]
+    few, them = ("column", "it is") if len(empty) == 1 else ("columns", "they are")
+    warn(f"{few} {listed(empty)}: no known value, {them} left out", ColumnWarning)
+    return [j for j in indices if summary.missing_rows(j) < summary.n]
 
 
 def _encoder(family: Family, given: Encoder | None = None) -> Encoder:

@@ -351,7 +351,7 @@ def update(before: Fitted | None, recipe: Recipe, classes: Array, rows: Rows) ->
     recipe.options.refuse_checkpoint("partial_fit")
     k, engine, plan = len(classes), recipe.engine, recipe.plan()
     if before is None:
-        assembly, old = assemble(recipe, rows, classes), None
+        assembly, old = assemble(recipe, rows, classes, more_to_come=True), None
     else:
         before.require_changeable()
         if "privacy" in before.extras:

@@ -217,13 +217,13 @@ class Assembly(NamedTuple):
         return rows.source(self.binding, weight, validation, **sizes)
 
 
-def assemble(recipe: Recipe, rows: TrainingRows, classes: Array) -> Assembly:
-    """Fit the encoders to the rows and bind the families to their columns."""
+def assemble(recipe: Recipe, rows: TrainingRows, classes: Array, *, more_to_come: bool = False) -> Assembly:
+    """Fit the encoders to the rows and bind the families to their columns; later rows may be ``more_to_come``."""
     if recipe.options.privacy is not None:
         raise ValueError(f"{feature('privacy_account').ONLY_FIT}; set privacy=None for anything else")
     specification = recipe.specify(rows, classes)
     summary = rows.summary
-    binding = bind(specification.families, summary)
+    binding = bind(specification.families, summary, more_to_come=more_to_come)
     for name, family in binding.families.items() if recipe.rule.needs else ():
         parameters.abilities_present(recipe.rule, name, family)
     families = dict(binding.families)

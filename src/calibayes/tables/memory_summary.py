@@ -188,14 +188,23 @@ class MemorySummary(summaries.TableSummary):
 
     def moments(self, indices: Sequence[int]) -> summaries.Moments:
         columns, n = numeric_matrix(self.head, indices), len(self.weight)
-        has_missing = np.isnan(self.head.value_range(columns)[0])
-        if has_missing:
-            refuse_all_missing(self.head, indices, np.isnan(columns))
+        missing = np.isnan(columns) if np.isnan(self.head.value_range(columns)[0]) else None
+        if missing is not None:
+            refuse_all_missing(self.head, indices, missing)
         chosen = summaries.sample_positions(n) if n > summaries.SAMPLE_ROWS else None
         rows = columns[center_rows(n) if chosen is None else chosen[center_rows(len(chosen))]]
         center = column_centers(rows, lambda places: np.nanmean(columns[:, places], axis=0, dtype=np.float64))
-        variance = np.nanvar(columns, axis=0, dtype=np.float64) if has_missing else None
-        return summaries.Moments(center, moments.variances(columns, center) if variance is None else variance)
+        if missing is None and (self.weight == self.weight[:1]).all():
+            return summaries.Moments(center, moments.variances(columns, center))
+        weight, first, second = (
+            sums[0] for sums in moments.power_sums(columns, center, self._weights[:, None])
+        )
+        mean = first / np.where(weight > 0, weight, 1.0)
+        variance = np.maximum(second / np.where(weight > 0, weight, 1.0) - mean**2, 0.0)
+        if missing is not None:
+            is_incomplete = missing.any(axis=0)
+            center[is_incomplete] = summaries.start_points(center + mean, variance)[is_incomplete]
+        return summaries.Moments(center, variance)
 
     def check_numbers(self, indices: Sequence[int]) -> None:
         columns = numeric_matrix(self.head, indices, booleans=True)

@@ -15,7 +15,7 @@ from calibayes.core.protocols import Array
 from calibayes.kernels.cut_points import CellCounts, DistinctSample
 from calibayes.kernels.moments import weight_of_one
 from calibayes.tables.origin import Origin
-from calibayes.tables.table import LARGEST_COUNTED, Table, distinct_values, refuse_other_kind
+from calibayes.tables.table import LARGEST_COUNTED, AllMissingError, Table, distinct_values, refuse_other_kind
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 SHIFT = np.uint64(29)
@@ -30,18 +30,26 @@ def mixed(words: Array) -> Array:
 
 
 def content_hashes(table: Table, seed: int) -> Array:
-    """A hash of the content of each row, (n,): equal rows have equal hashes. Identifiers do not count."""
+    """A hash of the content of each row, (n,): equal rows have equal hashes. Identifiers and constant columns do not count."""
     hashes = np.full(table.n, np.uint64(seed) + MULTIPLIER)
     for j in table.used:
-        hashes = mixed(hashes ^ _words(table, j))
+        words = _words(table, j)
+        if (words[1:] != words[:1]).any():  # one that is constant must not act as another seed
+            hashes = mixed(hashes ^ words)
     return hashes
 
 
 def _words(table: Table, j: int) -> Array:
-    """Cells as words: the bits of numbers, the position among the distinct values of everything else."""
+    """Cells as words: the bits of numbers, the position among the distinct values of everything else.
+
+    Numbers are divided by a power of two, so that the largest is near 1 whatever their unit is.
+    """
     if table.is_numeric(j):
         column = table.column(j).astype(np.float64)
-        same = np.where(np.isnan(column), np.nan, column) + 0.0  # one NaN, one zero
+        largest = np.abs(column).max(initial=0.0, where=np.isfinite(column))
+        same = (
+            np.where(np.isnan(column), np.nan, np.ldexp(column, -np.frexp(largest)[1])) + 0.0
+        )  # one NaN, one zero
         return mixed(np.ascontiguousarray(same).view(np.uint64))
     return mixed(distinct_values(table, j)[1].astype(np.uint64))
 
@@ -76,7 +84,9 @@ def order_hashes(words: Callable[[int], Array], d: int, codes: Array, counts: Ar
     for round_ in range(ROUNDS + 1):
         hashes = mixed(np.full(len(codes), np.uint64(seed) + MULTIPLIER) ^ class_keys[codes])
         for j in range(d):
-            hashes += mixed(words(j) ^ keys[j])
+            column = words(j)
+            if (column[1:] != column[:1]).any():
+                hashes += mixed(column ^ keys[j])
         hashes = mixed(hashes)
         if round_ < ROUNDS:
             keys = np.array([_key(words(j) ^ hashes, counts) for j in range(d)], dtype=np.uint64)
@@ -256,6 +266,16 @@ class Moments(NamedTuple):
     variance: Array
 
 
+def start_points(means: Array, variances: Array) -> Array:
+    """Means (d,) in 20 bits of a standard deviation: the same for any order of rows, division into blocks, or repetition.
+
+    Where values are missing, training starts from them.
+    """
+    scale = np.maximum(np.sqrt(variances), np.abs(means) * 2.0**-24)
+    unit = np.ldexp(1.0, np.frexp(scale)[1] - 20)
+    return np.asarray(np.rint(means / unit) * unit)
+
+
 @dataclass(frozen=True, eq=False)
 class TableSummary(ABC):
     """What encoders learn from: summaries of single columns, a sample of the rows, labels and weights.
@@ -330,10 +350,10 @@ class TableSummary(ABC):
         return self.column(j)
 
     def refuse_all_missing(self, indices: Sequence[int]) -> None:
-        """Raises ValueError if a column has no known value."""
+        """Raises AllMissingError if a column has no known value."""
         for j in indices:
             if self.missing_rows(j) == self.n:
-                raise ValueError(f"column {self.names[j]!r} is all missing: leave it out")
+                raise AllMissingError(self.names[j])
 
     @property
     def n(self) -> int:

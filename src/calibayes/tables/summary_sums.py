@@ -18,7 +18,7 @@ from calibayes.core.verify import require, require_array, require_finite
 from calibayes.kernels import cut_points, level_counts
 from calibayes.kernels.cut_points import DistinctSample, distinct_sample
 from calibayes.kernels.level_counts import LabeledRows
-from calibayes.kernels.moments import known_moments
+from calibayes.kernels.moments import known_moments, power_sums
 from calibayes.tables import summary as summaries
 from calibayes.tables.conversion import verify_distinct
 from calibayes.tables.memory_summary import PASSES, center_rows, column_centers, refined
@@ -248,9 +248,10 @@ PIVOT_STEP = 64
 
 @dataclass(frozen=True)
 class MomentSums:
-    """Moments of the known numbers of a column, each row counted once."""
+    """Moments of the known numbers of a column, by the weights of the rows."""
 
-    count: int
+    weight: float
+    """Total weight of the numbers."""
     pivot: float
     """A number near the mean."""
     offset: float
@@ -260,12 +261,12 @@ class MomentSums:
 
     def plus(self, other: MomentSums) -> MomentSums:
         """The moments of the numbers of both."""
-        if not self.count or not other.count:
-            return self if self.count else other
-        count = self.count + other.count
-        shift, share = (other.pivot - self.pivot) + (other.offset - self.offset), other.count / count
-        squares = self.squares + other.squares + shift * shift * self.count * share
-        return MomentSums(count, self.pivot, self.offset + shift * share, squares)
+        if not self.weight or not other.weight:
+            return self if self.weight else other
+        weight = self.weight + other.weight
+        shift, share = (other.pivot - self.pivot) + (other.offset - self.offset), other.weight / weight
+        squares = self.squares + other.squares + shift * shift * self.weight * share
+        return MomentSums(weight, self.pivot, self.offset + shift * share, squares)
 
     @property
     def mean(self) -> float:
@@ -275,7 +276,7 @@ class MomentSums:
     @property
     def variance(self) -> float:
         """Variance of the numbers; 0 without any."""
-        return self.squares / self.count if self.count else 0.0
+        return self.squares / self.weight if self.weight else 0.0
 
 
 def pivot_of(numbers: Array) -> float:
@@ -290,20 +291,20 @@ def pivot_of(numbers: Array) -> float:
         return float(some.mean()) if len(some) else 0.0
 
 
-def repeated_moments(values: Array, rows: Array) -> MomentSums:
-    """Moments of numbers, (v,), each of which occurs in so many rows, (v,)."""
-    count = int(rows.sum())
-    pivot = float(values @ rows) / max(count, 1)
+def repeated_moments(values: Array, weights: Array) -> MomentSums:
+    """Moments of numbers, (v,), each with the total weight of its rows, (v,)."""
+    weight = float(weights.sum())
+    pivot = float(values @ weights) / (weight or 1.0)
     differences = values - pivot
-    return _around(count, pivot, float(differences @ rows), float((differences * differences) @ rows))
+    return _around(weight, pivot, float(differences @ weights), float((differences * differences) @ weights))
 
 
-def _around(count: int, pivot: float, total: float, squares: float) -> MomentSums:
-    """Moments from the sums of differences from a pivot and of their squares."""
-    if not count:
-        return MomentSums(0, 0.0, 0.0, 0.0)
-    offset = total / count
-    return MomentSums(count, pivot, offset, max(squares - count * offset * offset, 0.0))
+def _around(weight: float, pivot: float, total: float, squares: float) -> MomentSums:
+    """Moments from the weighted sums of differences from a pivot and of their squares."""
+    if not weight:
+        return MomentSums(0.0, 0.0, 0.0, 0.0)
+    offset = total / weight
+    return MomentSums(weight, pivot, offset, max(squares - weight * offset * offset, 0.0))
 
 
 # -- Sums of columns over a block of rows ---------------------------------------------------------------------
@@ -413,13 +414,18 @@ def _number_sums(table: Table, j: int, rows: LabeledRows, plan: SurveyPlan) -> t
     plan.seen.add(j, None if counts is None else counts.values)
     if counts is not None:
         _refuse_large(table, j, counts.values)
-        return counts, repeated_moments(counts.values, counts.rows)
+        return counts, repeated_moments(counts.values, counts.weights.sum(axis=1))
     pivot = pivot_of(numbers)
-    moments = known_moments(numbers, pivot)
-    _refuse_large(table, j, np.array([moments.low, moments.high]))
+    known = known_moments(numbers, pivot)
+    _refuse_large(table, j, np.array([known.low, known.high]))
     totals = level_counts.cell_totals(numbers, cut_points.root_tree(), rows)
     cells = CellSums(totals, plan.seen.sample(j, numbers))
-    return cells, _around(cells.known_rows, pivot, moments.total, moments.squares)
+    if (rows.weight == rows.weight[:1]).all():
+        unit = float(rows.weight[:1].sum())
+        return cells, _around(cells.known_rows * unit, pivot, known.total * unit, known.squares * unit)
+    sums = power_sums(numbers[:, None], np.array([pivot]), rows.weight[:, None])
+    weight, total, squares = (float(part[0, 0]) for part in sums)
+    return cells, _around(weight, pivot, total, squares)
 
 
 def _refuse_large(table: Table, j: int, ascending: Array) -> None:
@@ -480,7 +486,10 @@ class Streamed(summaries.TableSummary):
         sample = self.sample.table
         few = sample.rows(np.arange(sample.n)[center_rows(sample.n)])
         center = column_centers(numeric_matrix(few, indices), lambda places: means[places])
-        return summaries.Moments(center, np.array([0.0 if part is None else part.variance for part in sums]))
+        variances = np.array([0.0 if part is None else part.variance for part in sums])
+        is_incomplete = [self.missing_rows(j) > 0 for j in indices]
+        center[is_incomplete] = summaries.start_points(means, variances)[is_incomplete]
+        return summaries.Moments(center, variances)
 
     def check_numbers(self, indices: Sequence[int]) -> None:
         refuse_other_kind(self.head, [j for j in indices if not holds_booleans(self.contents(j))], "fiub")

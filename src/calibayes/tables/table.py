@@ -310,11 +310,18 @@ def holds_booleans(column: Array | CodedColumn) -> bool:
     )
 
 
+class AllMissingError(ValueError):
+    """A column has no known value."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"column {name!r} is all missing: leave it out")
+
+
 def refuse_all_missing(table: Table, indices: Sequence[int], missing: Array) -> None:
-    """Raise ValueError if a column of the mask ``missing`` (n, len(indices)) is true in all rows."""
+    """Raise AllMissingError if a column of the mask ``missing`` (n, len(indices)) is true in all rows."""
     for j, column_missing in zip(indices, missing.T, strict=True):
         if column_missing.all():
-            raise ValueError(f"column {table.names[j]!r} is all missing: leave it out")
+            raise AllMissingError(table.names[j])
 
 
 def numeric_matrix(table: Table, indices: Sequence[int], *, booleans: bool = False) -> Array:

@@ -126,7 +126,7 @@ def test_variances_are_accurate_far_from_zero_with_gaps_and_in_any_order(most, m
     x[5::7] = np.nan
     totals, _ = totals_of(read_frame(pd.DataFrame({"x": x})), np.ones(N), None, [(0, 2000), (2000, N)], 0)
     moments = totals["0"].moments
-    assert moments.count == np.count_nonzero(~np.isnan(x))
+    assert moments.weight == np.count_nonzero(~np.isnan(x))
     np.testing.assert_allclose(moments.mean, np.nanmean(x), rtol=1e-13)
     np.testing.assert_allclose(moments.variance, np.nanvar(x), rtol=1e-11)
 
