@@ -51,6 +51,8 @@ class Pooling:
 
     def unpooled(self, weights: Array) -> Array:
         """Which levels, of these total weights (levels,), are not pooled, (levels,) booleans."""
+        if not self.is_active:
+            return np.ones(len(weights), dtype=bool)
         is_frequent = np.zeros(len(weights), dtype=bool)
         is_frequent[np.argsort(-weights, kind="stable")[: self.most]] = True
         return is_frequent & reaches(weights, self.rare)
@@ -158,8 +160,11 @@ class Levels:
     @cached_property
     def _values_are_codes(self) -> bool:
         """Whether the levels of every column are the integers 0, 1, ..., so that each value is its code."""
-        are_codes = all(not len(levels) or _are_codes(levels) for levels in self.levels)
-        return are_codes and not any(map(len, self.pooled))
+        return not any(map(len, self.pooled)) and all(
+            not len(levels)
+            or (levels.dtype.kind in "iu" and levels[0] == 0 and levels[-1] == len(levels) - 1)
+            for levels in self.levels  # ascending and distinct
+        )
 
     def encode(self, table: Table) -> Array:
         integers = integer_matrix(table, self.indices)
