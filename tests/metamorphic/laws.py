@@ -80,20 +80,23 @@ def _with_column(trained, rng, training: Any, new: Any) -> np.ndarray:
 
 def constant_column(trained, rng):
     """There is a further column with one number."""
-    has_counts_alone = all(kind.startswith(("count", "flag")) for kind in trained.table.training.columns)
+    numbers = trained.table.training.select_dtypes("number").to_numpy()
+    has_counts_alone = numbers.size > 0 and bool(np.nanmin(numbers) >= 0)
     number = float(rng.choice([0.0, 1.0, 1.0 if has_counts_alone else -7.5]))
     return _with_column(trained, rng, number, number)
 
 
 def constant_text(trained, rng):
     """There is a further column with one level."""
-    if not get_tags(trained.model).input_tags.string:
-        raise NotApplicable("it reads numbers alone")
+    if not get_tags(trained.model).input_tags.string or isinstance(trained.model, calibayes.PosteriorMixture):
+        raise NotApplicable("it, or one of its members, reads numbers alone")
     return _with_column(trained, rng, "same", "same")
 
 
 def missing_column(trained, rng):
     """There is a further column without values."""
+    if not get_tags(trained.model).input_tags.allow_nan:
+        raise NotApplicable("it refuses missing values")
     return _with_column(trained, rng, np.nan, np.nan)
 
 
@@ -141,7 +144,7 @@ def by_sql(trained, rng):
     """Probabilities come from a statement in DuckDB."""
     import duckdb
 
-    statement = _exported(lambda: trained.model.to_sql("new_rows", dialect="duckdb"))
+    statement = _exported(trained.model, "to_sql", "new_rows", dialect="duckdb")
     new_rows = trained.table.new
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone='Asia/Kolkata'")
@@ -155,16 +158,16 @@ def by_onnx(trained, rng):
 
     from calibayes.export.onnx import feeds
 
-    exported = _exported(trained.model.to_onnx)
+    exported = _exported(trained.model, "to_onnx")
     session = onnxruntime.InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, feeds(exported, trained.table.new))[1]
 
 
-def _exported(export: Callable[[], Any]) -> Any:
+def _exported(model: Any, method: str, *given: Any, **options: Any) -> Any:
     try:
-        return export()
-    except TypeError as error:
-        raise NotApplicable(str(error)) from error
+        return getattr(model, method)(*given, **options)
+    except (AttributeError, TypeError) as error:
+        raise NotApplicable(f"this model has no {method}") from error
 
 
 def polars(trained, rng):

@@ -28,12 +28,13 @@ from calibayes.model.checked_rows import Reading, Rows, class_probabilities, kep
 from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import delegate
 from calibayes.model.parameters import adopt, copy_without, estimator, unfitted_copy
-from calibayes.model.splits import divided
+from calibayes.model.splits import divided, unit_weight
 from calibayes.model.table_inputs import open_rows
 from calibayes.model.training_rows import OF_PRIORS, OF_ROWS, OUT_OF_FOLD, TRAINING, keep_shifted
 from calibayes.model.verification import verified_conversion
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.origin import like_frame
+from calibayes.tables.summary import reaches
 from calibayes.tables.table import Table
 
 
@@ -217,7 +218,7 @@ def _growth_lines(fitted: FittedEnsemble) -> list[str]:
 # -- The default classifier ------------------------------------------------------------------------------------
 
 ROWS_FOR_TREES = 500
-"""Rows from which on trees are grown by default."""
+"""Rows from which on trees are grown by default; a row of weight 2 counts twice."""
 DENSITY = "kernel"
 """The default member for densities: it models every column in its own units, and can be sampled."""
 
@@ -362,7 +363,7 @@ class BayesClassifier(PosteriorAverage):
         return {name: members.get(name) or member_of(name, *parts) for name, *parts in listed}
 
     def _growth(self, rows: Rows) -> GrowthSettings | None:
-        is_large = len(rows.codes) >= ROWS_FOR_TREES
+        is_large = reaches(rows.weight.sum(), ROWS_FOR_TREES * unit_weight(rows))
         is_grown = is_large if self.families is None else TREES in list(self.families)
         return GrowthSettings() if is_grown else None
 
