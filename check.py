@@ -12,6 +12,7 @@ python check.py --docs              minutes: the documentation site in build/sit
 python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis), 400 killed saves
 python check.py --fuzz-files 60     so many seconds: load random changes of model files of every estimator
+python check.py --laws 600          so many seconds: metamorphic laws of every estimator on random and real tables, resumed
 python check.py --browser           minutes: reports in headless Chromium (Debian's chromium and chromium-driver; selenium)
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
@@ -101,6 +102,7 @@ BROWSER = [
         {"CALIBAYES_BROWSER": "1"},
     )
 ]
+LAWS = [PYTHON, "-m", "tests.metamorphic.run"]
 FUZZ_FILES = [PYTHON, "-m", "tests.files.fuzz"]
 HAS_NO_NATIVE_KERNELS = "from calibayes.kernels.dispatch import native_kernels as n; assert n.is_missing, n"
 
@@ -213,6 +215,7 @@ def chosen_groups(options: argparse.Namespace) -> list[list[Step]]:
         "sanitize": lambda: SANITIZE,
         "fuzz": lambda: FUZZ,
         "browser": lambda: BROWSER,
+        "laws": lambda: [Step("laws", [*LAWS, f"--seconds={options.laws}"], ONE_THREAD)],
         "fuzz_files": lambda: [Step("model files", [*FUZZ_FILES, f"--seconds={options.fuzz_files}"])],
     }
     for name, make in special.items():
@@ -294,6 +297,11 @@ def main() -> int:
     parser.add_argument("--fuzz", action="store_true", help="fit every estimator to 1,000 random tables")
     parser.add_argument(
         "--fuzz-files", type=int, help="load random changes of model files, for so many seconds"
+    )
+    parser.add_argument(
+        "--laws",
+        type=float,
+        help="try metamorphic laws on 200 random and 12 real tables, for so many seconds",
     )
     parser.add_argument("--browser", action="store_true", help="look at reports in headless Chromium")
     parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
