@@ -17,6 +17,7 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Clusters, Counts, Flags, Numbers
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.event_counts import columns_where
+from calibayes.kernels.moments import row_blocks
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.summary import TableSummary
@@ -171,9 +172,11 @@ class ColumnBinding:
         require(self.names == names, "the conversion makes other columns than those of the table")
 
     def encode(self, table: Table) -> dict[str, Array]:
-        """The encoded columns of each family. Raises ValueError if one cannot model the missing values in them."""
+        """The encoded columns of each family. Raises ValueError if it cannot model missing or other values in them."""
         encoded = {name: encoder.encode(table) for name, encoder in self.encoders.items()}
         for name, family in self.families.items():
+            if hasattr(family, "in_support"):
+                self.refuse_outside_support(name, encoded[name])
             if isinstance(family, AllowsMissing):
                 continue
             incomplete = _with_missing(encoded[name])
@@ -183,6 +186,17 @@ class ColumnBinding:
                     "fill them, or use another family for this column"
                 )
         return encoded
+
+    def refuse_outside_support(self, name: str, columns: Array) -> None:
+        """Raises ValueError, naming column and value, if a known cell has no density in a family (`HasSupport`)."""
+        family: Any = self.families[name].bind(self.layouts(())[name])
+        for rows in row_blocks(*columns.shape):
+            x = np.asarray(columns[rows], dtype=np.float64)
+            for i, j in np.argwhere(~(family.in_support(x) | np.isnan(x)))[:1]:
+                raise ValueError(
+                    f"column {self.column(name, j)!r} contains {x[i, j]:g}, which has no density in a "
+                    f"{type(family).__name__}: correct or remove it, or use another family for this column"
+                )
 
     def for_new_rows(self) -> ColumnBinding:
         """This binding for the rows that a trained model predicts."""
@@ -246,8 +260,7 @@ def bind(specifications: Sequence[tuple[Any, ...]], summary: TableSummary) -> Co
         if len(specifications) > 1:
             taken |= dict.fromkeys(indices, name)
         if indices:
-            encoder: Encoder = rest[0] if rest and rest[0] is not None else ENCODERS[family.reads]()
-            families[name], encoders[name] = family, encoder.fit(summary, indices)
+            families[name], encoders[name] = family, _encoder(family, *rest).fit(summary, indices)
             chosen[name] = tuple(indices)
     if not families:
         raise ValueError("no family has any columns")
@@ -257,6 +270,12 @@ def bind(specifications: Sequence[tuple[Any, ...]], summary: TableSummary) -> Co
 
 
 def _encoder(family: Family, given: Encoder | None = None) -> Encoder:
+    """The encoder given, or that of what the family reads. Raises ValueError if there is no such encoding."""
+    if given is None and family.reads not in ENCODERS:
+        raise ValueError(
+            f"{type(family).__name__} reads {family.reads!r}, which is no encoding: its attribute `reads` must be one of "
+            f"{', '.join(map(repr, ENCODERS))}, or give an encoder: (name, family, columns, encoder)"
+        )
     return ENCODERS[family.reads]() if given is None else given
 
 
@@ -265,7 +284,7 @@ def read_sparse(specifications: Any) -> bool:
     try:
         checked = [_checked_specification(entry) for entry in specifications]
         return all(getattr(_encoder(family, *rest), "sparse", False) for _, family, _, *rest in checked)
-    except (KeyError, TypeError, ValueError):
+    except (TypeError, ValueError):
         return False
 
 
