@@ -260,7 +260,8 @@ def bind(specifications: Sequence[tuple[Any, ...]], summary: TableSummary) -> Co
         if len(specifications) > 1:
             taken |= dict.fromkeys(indices, name)
         if indices:
-            families[name], encoders[name] = family, _encoder(family, *rest).fit(summary, indices)
+            encoder: Encoder = rest[0] if rest and rest[0] is not None else ENCODERS[family.reads]()
+            families[name], encoders[name] = family, encoder.fit(summary, indices)
             chosen[name] = tuple(indices)
     if not families:
         raise ValueError("no family has any columns")
@@ -270,12 +271,6 @@ def bind(specifications: Sequence[tuple[Any, ...]], summary: TableSummary) -> Co
 
 
 def _encoder(family: Family, given: Encoder | None = None) -> Encoder:
-    """The encoder given, or that of what the family reads. Raises ValueError if there is no such encoding."""
-    if given is None and family.reads not in ENCODERS:
-        raise ValueError(
-            f"{type(family).__name__} reads {family.reads!r}, which is no encoding: its attribute `reads` must be one of "
-            f"{', '.join(map(repr, ENCODERS))}, or give an encoder: (name, family, columns, encoder)"
-        )
     return ENCODERS[family.reads]() if given is None else given
 
 
@@ -321,6 +316,9 @@ def _checked_specification(entry: Any) -> tuple[Any, ...]:
         if isinstance(family, type):
             why = "it is a class: make an object of it"
         raise ValueError(f"{name!r} must be bound to a family such as Gaussian(), got {family!r}: {why}")
+    if len(entry) == 3 and family.reads not in ENCODERS:
+        known, reads = ", ".join(map(repr, ENCODERS)), f"{type(family).__name__} reads {family.reads!r}"
+        raise ValueError(f"{reads}, which is none of {known}: set `reads`, or give {name!r} an encoder")
     if len(entry) == 4 and (isinstance(entry[3], type) or not hasattr(entry[3], "encode")):
         raise ValueError(f"the encoder of {name!r} must be one such as KMeansBins(), got {entry[3]!r}")
     return tuple(entry)

@@ -16,6 +16,7 @@ from calibayes.testing.law import FamilyCase, has, has_support, law
 TOO_MANY = 10**12
 """More levels than fit into memory."""
 MORE_LEVELS = "a layout of more levels than the arrays have"
+LOG_2 = np.log(2.0)
 MOST = 1.05
 """Most that a density may sum to over the support of a case: 1, and what sums over a grid lack in precision."""
 Damaged: TypeAlias = tuple[str, Array]
@@ -65,19 +66,23 @@ def damaged_parameters_are_refused(case: FamilyCase) -> None:
 
 @law(has(Verifiable), has_support)
 def parameters_without_a_density_are_refused(case: FamilyCase) -> None:
-    """A negated or shifted parameter is refused unless its density is finite and at most 1 in total, as any density on some points."""
+    """A parameter that is negated or moved by log 2 is refused if the density is then not finite, or above 1 in total.
+
+    Probabilities then sum to 2 or 1/2, for example. A density of less than 1 may lie outside of the support of the case.
+    """
     family, (points, widths) = cast(Any, case.prepared()), case.support_widths()
     parameters = family.parameters(case.start())
     for name, value in parameters.items():
-        for damage, damaged in _moved_array(value):
+        moved = {"negated": -value, "each number plus log 2": value + LOG_2, "minus log 2": value - LOG_2}
+        for damage, damaged in moved.items():
             changed = {**parameters, name: damaged}
-            if not _is_refused(family.verify_parameters, changed):
-                with np.errstate(all="ignore"):
-                    total = widths.prod(axis=1) @ np.exp(family.log_density(points, changed))
-                assert (total < MOST).all(), (
-                    f"{_named(family.verify_parameters)} must raise ValueError for parameter {name!r}, {damage}: the density "
-                    f"then sums to {total.max():.3g} over the support of the case, instead of 1"
-                )
+            if _is_refused(family.verify_parameters, changed):
+                continue
+            with np.errstate(all="ignore"):
+                total = widths.prod(axis=1) @ np.exp(family.log_density(points, changed))
+            problem = f"the density sums to {total.max():.3g} over the support of the case, instead of 1"
+            method = _named(family.verify_parameters)
+            assert (total < MOST).all(), f"{method} must raise ValueError for {name!r}, {damage}: {problem}"
 
 
 @law(has(Verifiable))
@@ -162,13 +167,6 @@ def _assert_damaged_are_refused(
             damage = f"{name!r}, made negative (the case lists it as nonnegative)"
             _assert_refused(damage, check, {**arrays, name: -1.0 - value})
     _assert_refused("a further array 'other'", check, {**arrays, "other": next(iter(arrays.values()))})
-
-
-def _moved_array(value: Array) -> Iterator[Damaged]:
-    """An array of a density that is not one for most families: probabilities that sum to 2 or 1/2, negative variances."""
-    yield "negated", -value
-    for name, number in (("larger", np.log(2.0)), ("smaller", -np.log(2.0))):
-        yield f"each number {name} by log 2", value + number
 
 
 def _damaged_array(value: Array) -> Iterator[Damaged]:
