@@ -406,6 +406,23 @@ def test_a_case_says_which_statistics_cannot_be_negative():
         law.check(replace(FAMILIES["log-normal"], nonnegative=("count", "total")))
 
 
+class Centered(LogNormal):
+    """Sums about the center of the layout, which another model does not share."""
+
+    def cell_statistics(self, x):
+        return {"sum": np.log(x / self.layout.center), "squares": np.log(x / self.layout.center) ** 2}
+
+
+def test_sums_about_a_center_that_cannot_be_moved_break_a_law():
+    known = FAMILIES["log-normal"]
+    layout = replace(known.layout, center=np.array([2.0, 3.0]))
+    case = replace(known, family=Centered().bind(layout))
+    (law,) = [law for law in applicable_laws(case) if "cannot_be_moved" in law.name]
+    with pytest.raises(AssertionError, match="Not equal"):
+        law.check(case)
+    assert classifier(Centered(), rule="ml").fit(WAITS, LABELS).classes_.tolist() == [0, 1, 2]
+
+
 def test_a_density_of_whole_rows_refuses_missing_values():
     with pytest.raises(ValueError, match="contains NaN, and FullNormal cannot model missing values"):
         classifier(FullNormal()).fit(with_missing(WAITS), LABELS)

@@ -95,15 +95,13 @@ class Density(ABC):
 
     def _invalid(self, statistics: Arrays) -> dict[str, Array]:
         """What is wrong -> where: invalid statistics, and each parameter where it is not finite."""
-        name = type(self).__name__
+        name, needs = type(self).__name__, self.requirement and f", which needs {self.requirement}"
         try:
             with np.errstate(all="ignore"):
-                parameters = self.parameters(statistics)
+                parameters, valid = self.parameters(statistics), self.is_valid(statistics)
         except np.linalg.LinAlgError as error:
             return {f"{name} has no parameters ({error})": np.ones(1, dtype=bool)}
-        needs = self.requirement and f", which needs {self.requirement}"
-        undetermined = f"the known values do not determine the parameters of {name}{needs}"
-        invalid = {undetermined: ~self.is_valid(statistics)}
+        invalid = {f"the known values do not determine the parameters of {name}{needs}": ~valid}
         for key, parameter in parameters.items():
             invalid[f"parameter {key!r} of {name} is not finite"] = ~np.isfinite(parameter)
         return invalid
@@ -144,12 +142,9 @@ class ColumnDensity(Density):
         """log p(cell | class), (n, k, d), from numbers (n, 1, d) and parameters (k, d); what comes of NaN is not used."""
 
     def in_support(self, x: Array) -> Array:
-        """Which cells have a density, (n, d) booleans: by default those whose `cell_statistics` are finite.
-
-        What comes of NaN is not used.
-        """
+        """Which cells have a density, (n, d) booleans: by default those of finite `cell_statistics`; NaN is not used."""
         with np.errstate(all="ignore"):
-            return reduce(np.logical_and, map(np.isfinite, self.cell_statistics(x).values()))
+            return reduce(np.logical_and, map(np.isfinite, self.cell_statistics(x).values()), np.isfinite(x))
 
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         x = np.asarray(columns, dtype=np.float64)
@@ -177,13 +172,13 @@ class ColumnDensity(Density):
         self.layout.verify()
 
     def verify_statistics(self, statistics: Arrays) -> None:
-        """Names and shapes are those of the sums over no rows, and all numbers are finite."""
+        """Names and shapes are those of the sums over no rows, numbers are finite, and no count is negative."""
         expected = self._sums_of_no_rows()
         require_arrays("statistics", statistics, {name: value.shape for name, value in expected.items()})
         require(bool(np.all(statistics["count"] >= 0)), "count contains numbers below 0")
 
     def verify_parameters(self, parameters: Arrays) -> None:
-        """Names and shapes are those of the parameters that `parameters` gives, and all numbers are finite."""
+        """Names and shapes are those that `parameters` gives, and numbers are finite; limits are for subclasses."""
         with np.errstate(all="ignore"):
             expected = self.parameters(self._sums_of_no_rows())
         require_arrays("parameters", parameters, {name: value.shape for name, value in expected.items()})
