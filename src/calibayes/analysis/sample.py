@@ -36,7 +36,9 @@ def sample(fitted: Fitted, n: int, y: Any, given: Mapping[Any, Any], rng: Genera
     sampled = {}
     for name, family in fitted.model.families.items():
         if not isinstance(family, Sampling):
-            raise ValueError(f"family {name!r} ({type(family).__name__}) cannot be sampled")
+            raise ValueError(
+                f"family {name!r} ({type(family).__name__}) cannot be sampled: it has no method sample"
+            )
         sampled[name] = family.sample(parameters[name], codes, rng, encoded.get(name))
     return _as_trained(fitted, known, _decode(fitted, known, sampled, rng)), fitted.classes[codes]
 
@@ -51,7 +53,9 @@ def fill(fitted: Fitted, table: Table, engine: Engine) -> Any:
             encoded = open_encoder(fitted, name).encode(table)
             filled[name] = family.fill(encoded, parameters[name], posterior)
         elif any(missing_mask(table.column(j)).any() for j in fitted.binding.chosen[name]):
-            raise ValueError(f"family {name!r} ({type(family).__name__}) cannot fill its missing cells")
+            raise ValueError(
+                f"family {name!r} ({type(family).__name__}) cannot fill its missing cells: it has no method fill"
+            )
     return _as_trained(fitted, table, _decode(fitted, table, filled, None))
 
 

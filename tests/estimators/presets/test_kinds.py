@@ -103,10 +103,10 @@ def test_numbers_in_bins_beside_gaussians():
     assert model.sample(5, random_state=0)[0].shape == (5, 5)
 
 
-@pytest.mark.parametrize("place", [cb.NaiveBayes, cb.GenerativeClassifier, "docs/reference.md"], ids=str)
+@pytest.mark.parametrize("place", ["NaiveBayes", "GenerativeClassifier", "docs/reference.md"])
 def test_the_documents_list_all_kinds(place):
-    root = Path(__file__).parents[3]
-    text = (root / place).read_text(encoding="utf-8") if isinstance(place, str) else place.__doc__
+    page = Path(__file__).parents[3] / place
+    text = page.read_text(encoding="utf-8") if page.exists() else getattr(cb, place).__doc__
     assert [kind for kind in KINDS if f'"{kind}"' not in text] == []
 
 
