@@ -7,11 +7,13 @@ import numpy as np
 
 from calibayes import rules
 from calibayes.core.protocols import Layout
+from calibayes.core.verify import require
 from calibayes.encoders import AdaptiveBins, Grid
 from calibayes.families import (
     AveragedOneDependence,
     Bernoulli,
     Categorical,
+    ColumnDensity,
     Diagonal,
     Dirichlet,
     Full,
@@ -51,6 +53,8 @@ from tests.seeds import generator
 K = 3
 CLASSES = ("a", "b", "c")
 LEVELS = (2, 4, 3)
+PAIRS = ("count", "single", "pair")
+"""Names of the statistics of levels and pairs of levels."""
 N = 120
 
 
@@ -112,7 +116,7 @@ def tree(scale_free=False, **options):
     levels = (2, 4, 3, 1)
     layout = Layout(CLASSES, _names(4), levels=levels, ordered=(0, 4, 3, 0))
     support = (_everything(levels), 1.0)
-    return FamilyCase(Tree(**options).bind(layout), _branching(), K, support, scale_free)
+    return FamilyCase(Tree(**options).bind(layout), _branching(), K, support, scale_free, nonnegative=PAIRS)
 
 
 def k_dependence(scale_free=False, **options):
@@ -129,7 +133,10 @@ def k_dependence(scale_free=False, **options):
     columns = np.stack([b, c, e, np.zeros(n, dtype=int), f], axis=1)
     layout = Layout(CLASSES, _names(5), levels=levels, ordered=(0, 4, 3, 0, 0))
     family = KDependence(**options).bind(layout)
-    return FamilyCase(family, columns, K, (_everything(levels), 1.0), scale_free)
+    support, names = (_everything(levels), 1.0), PAIRS
+    if family.counts_triples:
+        names += ("triple",)
+    return FamilyCase(family, columns, K, support, scale_free, nonnegative=names)
 
 
 def one_dependence(scale_free=False, stars=3, likeliest=False, **options):
@@ -137,20 +144,34 @@ def one_dependence(scale_free=False, stars=3, likeliest=False, **options):
     layout = Layout(CLASSES, _names(4), levels=levels, ordered=(0, 4, 3, 0))
     family, support = AveragedOneDependence(**options).bind(layout), (_everything(levels), 1.0)
     counts_per_row = np.full(N, stars * len(levels))
-    return FamilyCase(family, _branching(), K, support, scale_free, counts_per_row, likeliest)
+    return FamilyCase(
+        family, _branching(), K, support, scale_free, counts_per_row, likeliest, nonnegative=PAIRS
+    )
 
 
 def bernoulli(**options):
     layout = Layout(CLASSES, _names(3))
     support = (_everything((2, 2, 2)).astype(float), 1.0)
-    return FamilyCase(Bernoulli(**options).bind(layout), _flags(), K, support, scale_free=not options)
+    return FamilyCase(
+        Bernoulli(**options).bind(layout),
+        _flags(),
+        K,
+        support,
+        scale_free=not options,
+        nonnegative=("zeros", "ones"),
+    )
 
 
 def poisson(**options):
     support = (_everything((26, 26)).astype(float), 1.0)
     layout = Layout(CLASSES, _names(2))
     return FamilyCase(
-        Poisson(**options).bind(layout), _events(2, generator(4)), K, support, scale_free=not options
+        Poisson(**options).bind(layout),
+        _events(2, generator(4)),
+        K,
+        support,
+        scale_free=not options,
+        nonnegative=("count", "sum"),
     )
 
 
@@ -165,6 +186,7 @@ def multinomial(**options):
         support,
         not options,
         counts_per_row=events.sum(axis=1),
+        nonnegative=("count", "rows"),
     )
 
 
@@ -191,7 +213,7 @@ def mixture(shape, counts=(2, 2, 2), **options):
         CLASSES, _names(2), center=columns.mean(axis=0), variance=columns.var(axis=0), seeds=seeds
     )
     family = Mixture(Gaussian(shape, **options)).bind(layout)
-    return FamilyCase(family, columns, K, _grid(), scale_free="prior" not in options)
+    return FamilyCase(family, columns, K, _grid(), "prior" not in options, nonnegative=("component", "count"))
 
 
 def gaussian_tree(shape, **options):
@@ -205,6 +227,39 @@ def gaussian_tree(shape, **options):
     return FamilyCase(
         Gaussian(shape, **options).bind(layout), columns, K, support, scale_free="prior" not in options
     )
+
+
+class LogNormal(ColumnDensity):
+    """The logarithms of the numbers have a normal distribution: a family with nothing but what the base class gives."""
+
+    requirement = "two different values"
+
+    def cell_statistics(self, x):
+        return {"sum": np.log(x), "squares": np.log(x) ** 2}
+
+    def parameters(self, statistics):
+        mean, squares = (statistics[name] / statistics["count"] for name in ("sum", "squares"))
+        return {"mean": mean, "variance": squares - mean**2}
+
+    def is_valid(self, statistics):
+        variance = self.parameters(statistics)["variance"]
+        return (statistics["count"] > 0) & (variance > 1e-9 * statistics["squares"] / statistics["count"])
+
+    def cell_log_density(self, x, parameters):
+        squares = (np.log(x) - parameters["mean"]) ** 2 / parameters["variance"]
+        return -0.5 * (squares + np.log(2.0 * np.pi * parameters["variance"])) - np.log(x)
+
+    def verify_parameters(self, parameters):
+        super().verify_parameters(parameters)
+        require(bool((parameters["variance"] > 0).all()), "variance contains numbers that are not positive")
+
+
+def log_normal():
+    """Points of equal distance on a logarithmic scale; some of the logarithms, and a mean of them, are negative."""
+    side, step = np.linspace(-9.0, 8.0, 240, retstep=True)
+    points = np.exp(np.array(list(product(side, side))))
+    family = LogNormal().bind(Layout(CLASSES, _names(2)))
+    return FamilyCase(family, np.exp(0.5 * _numbers() - 2.5), K, (points, step * points))
 
 
 def _beyond(points, step):
@@ -308,6 +363,7 @@ FAMILIES = {
     "kernel-pair-histogram": pair(KernelPair(OverBins(0.0)), BINS),
     "kernel-pair-bins": pair(KernelPair(OverBins(), 0.0), BINS),
     "kernel-pair-grid": pair(KernelPair(Silverman()), GRID),
+    "log-normal": log_normal(),
     "poisson": poisson(),
     "poisson-gamma": poisson(prior=Gamma(2.0, 1.0)),
     "poisson-gamma-mean": poisson(prior=Gamma()),

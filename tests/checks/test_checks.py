@@ -55,9 +55,14 @@ def test_a_check_finds_its_fault_and_nothing_without_it(check):
 
 @pytest.mark.parametrize("check", CHECKS, ids=CODES)
 def test_the_page_of_a_check_has_its_section(check):
-    headings = re.findall(r"^## (CB\d+): (.*)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    page = PAGE.read_text(encoding="utf-8")
+    headings = re.findall(r"^## (CB\d+): (.*)$", page, flags=re.MULTILINE)
     assert (check.code, check.title) in headings
     assert len(headings) == len(CHECKS)
+    (section,) = re.findall(rf"^## {check.code}: .*?(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL)
+    beginnings = re.findall(r"^\*\*(.*?)\*\*", section, flags=re.MULTILINE)
+    assert beginnings == ["What it means.", "How it is measured.", "What to do.", "Silence it"]
+    assert f'`ignore=("{check.code}",)`' in section
     anchor = re.sub(r"[^a-z0-9]+", "-", f"{check.code} {check.title}".lower())
     assert check.page.endswith(f"/checks.html#{anchor}")
 

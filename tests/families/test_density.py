@@ -1,19 +1,24 @@
 """A family by three methods: laws, weights, missing values, every applicable rule, every engine, and its errors."""
 
 import pickle
+import re
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from calibayes import GenerativeClassifier, every
 from calibayes.core.protocols import Layout
+from calibayes.core.verify import require_sums_of_one
+from calibayes.encoders import Numbers
 from calibayes.engines import Dask, Serial, Threads
 from calibayes.families import ColumnDensity, Density, Poisson
 from calibayes.files import ModelFileError, save
 from calibayes.rules import GD, MAP
-from calibayes.testing import FamilyCase, applicable_laws
-from tests.cases import RULES
+from calibayes.testing import FAMILY_LAWS, FamilyCase, applicable_laws
+from tests.cases import FAMILIES, RULES, LogNormal
 from tests.seeds import SEED, generator
 
 K, N = 3, 150
@@ -49,6 +54,11 @@ class Geometric(ColumnDensity):
 
     def cell_log_density(self, x, parameters):
         return parameters["log_success"] + x * parameters["log_failure"]
+
+    def verify_parameters(self, parameters):
+        super().verify_parameters(parameters)
+        total = np.exp(parameters["log_success"]) + np.exp(parameters["log_failure"])
+        require_sums_of_one("log_success and log_failure", total)
 
 
 class Laplace(ColumnDensity):
@@ -265,10 +275,152 @@ def test_an_error_names_class_column_and_parameter():
     ):
         classifier(Exponential()).fit(zeros, LABELS)
     missing = np.where((LABELS == 2)[:, None] & [True, False], np.nan, WAITS)
-    with pytest.raises(ValueError, match="class '2', column 'x0': the statistics of Exponential are not"):
+    undetermined = (
+        "class '2', column 'x0': the known values do not determine the parameters of Exponential. Leave"
+    )
+    with pytest.raises(ValueError, match=undetermined):
         classifier(Exponential()).fit(missing, LABELS)
+    constant = np.where((LABELS == 2)[:, None] & [True, False], 3.0, WAITS)
+    with pytest.raises(
+        ValueError, match=r"parameters of LogNormal, which needs two different values\. Leave"
+    ):
+        classifier(LogNormal()).fit(constant, LABELS)
     with pytest.raises(ValueError, match=r"all classes together: FullNormal has no parameters"):
         classifier(FullNormal()).fit(np.ones((N, 2)), LABELS)
+
+
+class Waits(Exponential):
+    def in_support(self, x):
+        return x >= 0
+
+
+def refused_value(model, method, rows):
+    """The column and the value of the error that a method of a model raises for rows."""
+    with pytest.raises(ValueError, match="which has no density in a") as caught:
+        getattr(model, method)(rows)
+    return re.search(r"column ('.*?') contains (\S+),", str(caught.value)).groups()
+
+
+@pytest.mark.parametrize(("family", "value"), [(LogNormal(), 0.0), (LogNormal(), -2.5), (Waits(), -2.5)])
+def test_a_value_without_a_density_is_an_error_that_names_it(family, value):
+    odd = with_missing(WAITS)
+    odd[140, 1] = value
+    expected = ("'x1'", f"{value:g}")
+    with pytest.raises(
+        ValueError,
+        match=rf"column 'x1' contains {value:g}, which has no density in a {family.__class__.__name__}:",
+    ):
+        classifier(family).fit(odd, LABELS)
+    model = classifier(family, rule="ml").fit(WAITS, LABELS)
+    for method in ("predict", "predict_proba", "score_samples", "explain"):
+        assert refused_value(model, method, odd) == expected
+    assert np.isfinite(model.predict_log_proba(with_missing(WAITS))).all()
+
+
+def test_a_value_without_a_density_in_a_file_is_an_error(tmp_path):
+    frame = pd.DataFrame(WAITS, columns=["x0", "x1"]).assign(label=LABELS.astype(str))
+    frame.loc[140, "x1"] = -2.5
+    frame.to_csv(tmp_path / "waits.csv", index=False)
+    with pytest.raises(ValueError, match=r"column 'x1' contains -2.5, which has no density in a LogNormal"):
+        classifier(LogNormal()).fit(tmp_path / "waits.csv", "label")
+
+
+class Sampled(LogNormal):
+    def sample(self, parameters, classes, rng, given=None):
+        mean, variance = (parameters[name][classes] for name in ("mean", "variance"))
+        drawn = np.exp(rng.normal(mean, np.sqrt(variance)))
+        return drawn if given is None else np.where(np.isnan(given), drawn, given)
+
+
+def test_given_values_of_a_sample_have_a_density():
+    model = classifier(Sampled(), rule="ml").fit(WAITS, LABELS)
+    rows, _ = model.sample(5, given={"x0": 2.0}, random_state=0)
+    assert (rows[:, 0] == 2.0).all()
+    assert (rows > 0).all()
+    with pytest.raises(ValueError, match="column 'x0' contains -2, which has no density in a Sampled"):
+        model.sample(5, given={"x0": -2.0}, random_state=0)
+
+
+def test_a_family_that_cannot_fill_or_sample_says_so():
+    model = classifier(Exponential(), rule="ml").fit(WAITS, LABELS)
+    with pytest.raises(ValueError, match=r"family 'cells' \(Exponential\) cannot be sampled"):
+        model.sample(3)
+    with pytest.raises(ValueError, match=r"family 'cells' \(Exponential\) cannot fill its missing cells"):
+        model.fill(with_missing(WAITS))
+    np.testing.assert_array_equal(model.fill(WAITS), WAITS)
+
+
+class WithoutEncoding(Exponential):
+    reads = "waits"
+
+
+def test_an_unknown_encoding_is_an_error_that_lists_those_there_are():
+    known = (
+        "'numbers', 'clusters', 'levels', 'cells', 'flags', 'counts': set `reads`, or give 'cells' an encoder"
+    )
+    with pytest.raises(ValueError, match=f"WithoutEncoding reads 'waits', which is none of {known}"):
+        classifier(WithoutEncoding()).fit(WAITS, LABELS)
+    parts = [("cells", WithoutEncoding(), every, Numbers())]
+    assert GenerativeClassifier(families=parts).fit(WAITS, LABELS).score(WAITS, LABELS) > 0.4
+
+
+class CheckedLaxly(LogNormal):
+    """Accepts negative variances and any statistics."""
+
+    def verify_parameters(self, parameters):
+        ColumnDensity.verify_parameters(self, parameters)
+
+    def verify_statistics(self, statistics):
+        assert statistics
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "parameters_without_a_density_are_refused",
+            r"CheckedLaxly\.verify_parameters must raise ValueError for 'variance', negated: the density sums to nan",
+        ),
+        (
+            "damaged_statistics_are_refused",
+            r"CheckedLaxly\.verify_statistics must raise ValueError for arrays without 'count'",
+        ),
+    ],
+)
+def test_a_law_that_fails_says_which_damage_was_accepted(name, message):
+    known = FAMILIES["log-normal"]
+    case = replace(known, family=CheckedLaxly().bind(known.layout))
+    (law,) = [law for law in applicable_laws(case) if law.name == name]
+    with pytest.raises(AssertionError, match=message):
+        law.check(case)
+
+
+def test_a_case_says_which_statistics_cannot_be_negative():
+    (law,) = [law for law in FAMILY_LAWS if law.name == "damaged_statistics_are_refused"]
+    law.check(FAMILIES["log-normal"])  # sums of logarithms may be negative
+    with pytest.raises(
+        AssertionError, match=r"for 'sum', made negative \(the case lists it as nonnegative\)"
+    ):
+        law.check(replace(FAMILIES["log-normal"], nonnegative=("sum",)))
+    with pytest.raises(AssertionError, match=r"no statistics of these names, .*'total'"):
+        law.check(replace(FAMILIES["log-normal"], nonnegative=("count", "total")))
+
+
+class Centered(LogNormal):
+    """Sums about the center of the layout, which another model does not share."""
+
+    def cell_statistics(self, x):
+        return {"sum": np.log(x / self.layout.center), "squares": np.log(x / self.layout.center) ** 2}
+
+
+def test_sums_about_a_center_that_cannot_be_moved_break_a_law():
+    known = FAMILIES["log-normal"]
+    layout = replace(known.layout, center=np.array([2.0, 3.0]))
+    case = replace(known, family=Centered().bind(layout))
+    (law,) = [law for law in applicable_laws(case) if "cannot_be_moved" in law.name]
+    with pytest.raises(AssertionError, match="Not equal"):
+        law.check(case)
+    assert classifier(Centered(), rule="ml").fit(WAITS, LABELS).classes_.tolist() == [0, 1, 2]
 
 
 def test_a_density_of_whole_rows_refuses_missing_values():

@@ -22,6 +22,7 @@ from calibayes.families import AveragedOneDependence, ClassPrior
 from calibayes.learn import Data, Never, NoGain, RandomLabels, Run, learn
 from calibayes.learn.run import measure
 from calibayes.rules import DFE, GD, GDT, ML, RC, TM, Backtracking
+from calibayes.rules.weights_and_steps import exactly_penalized
 from tests.cases import FAMILIES, LIKELIEST
 from tests.learn.training import run, source_of
 from tests.seeds import generator
@@ -39,7 +40,7 @@ COUNTING = [name for name, case in FAMILIES.items() if isinstance(case.family, C
 
 def exact(name):
     """The case with a prior whose posterior mode the parameters are, as rules need it that maximize a posterior."""
-    return replace(FAMILIES[name], family=FAMILIES[name].family.exact())
+    return replace(FAMILIES[name], family=exactly_penalized(FAMILIES[name].family))
 
 
 def assert_trees_close(left, right, tolerance=1e-10):

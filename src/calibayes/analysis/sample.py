@@ -10,7 +10,7 @@ from numpy.random import Generator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from calibayes.core.abilities import AllowsMissing, Filling, Sampling
+from calibayes.core.abilities import AllowsMissing, Filling, HasSupport, Sampling
 from calibayes.core.protocols import Array, Engine
 from calibayes.encoders import MissingAsLevel
 from calibayes.encoders.encoder import Encoder
@@ -36,7 +36,9 @@ def sample(fitted: Fitted, n: int, y: Any, given: Mapping[Any, Any], rng: Genera
     sampled = {}
     for name, family in fitted.model.families.items():
         if not isinstance(family, Sampling):
-            raise ValueError(f"family {name!r} ({type(family).__name__}) cannot be sampled")
+            raise ValueError(
+                f"family {name!r} ({type(family).__name__}) cannot be sampled: it has no method sample"
+            )
         sampled[name] = family.sample(parameters[name], codes, rng, encoded.get(name))
     return _as_trained(fitted, known, _decode(fitted, known, sampled, rng)), fitted.classes[codes]
 
@@ -50,6 +52,10 @@ def fill(fitted: Fitted, table: Table, engine: Engine) -> Any:
         if isinstance(family, Filling):
             encoded = open_encoder(fitted, name).encode(table)
             filled[name] = family.fill(encoded, parameters[name], posterior)
+        elif any(missing_mask(table.column(j)).any() for j in fitted.binding.chosen[name]):
+            raise ValueError(
+                f"family {name!r} ({type(family).__name__}) cannot fill its missing cells: it has no method fill"
+            )
     return _as_trained(fitted, table, _decode(fitted, table, filled, None))
 
 
@@ -116,6 +122,8 @@ def _encoded_given(fitted: Fitted, known: Table, given: Mapping[Any, Any]) -> di
                 raise ValueError(f"the columns of {type(family).__name__} can only be given all together")
             encoder = open_encoder(fitted, name)
             encoded[name] = encoder.encode(known)
+            if isinstance(family, HasSupport):
+                fitted.binding.refuse_outside_support(name, encoded[name])
             _refuse_unknown_levels(encoder, encoded[name], known, chosen)
     return encoded
 

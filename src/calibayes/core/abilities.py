@@ -167,6 +167,14 @@ class AllowsMissing(Protocol):
 
 
 @runtime_checkable
+class HasSupport(Protocol):
+    """Numbers without a density, such as negative ones: they are refused, in training and in predictions."""
+
+    def in_support(self, x: Array) -> Array:
+        """Which cells (n, d) have a density, (n, d) booleans; those of missing cells (NaN) are not used."""
+
+
+@runtime_checkable
 class Conjugate(Protocol):
     """A default prior."""
 

@@ -203,9 +203,10 @@ class NaiveBayes(TabularNB):
     n_bins : int, optional
         Largest number of bins of a numeric column, by default 5; "mdl" and "adaptive" choose the number themselves.
     kinds : mapping, optional
-        Column, by name or position, -> "gaussian", "kernel", "binned", "categorical" or "bernoulli", for columns that
-        are to have another kind than by default; "identifier" leaves a column out. Dates are numbers (days) and, unless
-        their kind is given, levels (month, weekday, hour); text whose values are nearly all distinct is left out.
+        Column, by name or position, -> "gaussian", "kernel", "binned", "categorical", "multinomial", "poisson" or
+        "bernoulli", for columns that are to have another kind than by default; "identifier" leaves a column out. Dates
+        are numbers (days) and, unless their kind is given, levels (month, weekday, hour); text whose values are nearly
+        all distinct is left out.
     rare_levels : float, default=0
         Levels that occur less often than this (by weight) are pooled into one, "other".
     max_levels : int, optional

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
+from calibayes.core.verify import require, require_arrays
 from calibayes.kernels.moments import row_blocks
 
 UNBOUND = Layout((), ())
@@ -47,6 +49,8 @@ class Density(ABC):
     """The columns and classes, set by `bind`."""
 
     reads: ClassVar[str] = "numbers"
+    requirement: ClassVar[str] = ""
+    """What `is_valid` asks of the rows of a class, such as "two different values", for the error message."""
 
     @abstractmethod
     def statistics(self, columns: Any, weights: Array, parameters: Arrays | None = None) -> Arrays: ...
@@ -91,13 +95,13 @@ class Density(ABC):
 
     def _invalid(self, statistics: Arrays) -> dict[str, Array]:
         """What is wrong -> where: invalid statistics, and each parameter where it is not finite."""
-        name = type(self).__name__
+        name, needs = type(self).__name__, self.requirement and f", which needs {self.requirement}"
         try:
             with np.errstate(all="ignore"):
-                parameters = self.parameters(statistics)
+                parameters, valid = self.parameters(statistics), self.is_valid(statistics)
         except np.linalg.LinAlgError as error:
             return {f"{name} has no parameters ({error})": np.ones(1, dtype=bool)}
-        invalid = {f"the statistics of {name} are not those of rows": ~self.is_valid(statistics)}
+        invalid = {f"the known values do not determine the parameters of {name}{needs}": ~valid}
         for key, parameter in parameters.items():
             invalid[f"parameter {key!r} of {name} is not finite"] = ~np.isfinite(parameter)
         return invalid
@@ -107,7 +111,11 @@ class ColumnDensity(Density):
     """A density that is a product over columns; a missing cell (NaN) is left out of the product and of all sums.
 
     A subclass defines `cell_statistics`, `parameters` and `cell_log_density`. The statistics are the sums of what
-    `cell_statistics` gives, and "count", the weight of the known cells, (k, d) each.
+    `cell_statistics` gives, and "count", the weight of the known cells, (k, d) each. A known cell that has no density
+    (`in_support`) is an error that names its column and value, in training and in predictions.
+
+    Sums about ``layout.center`` keep the digits of numbers far from 0, as ``(x - center) ** 2``. But two models have two
+    centers: only a family that is `calibayes.core.abilities.Movable` may use it, so that `merge` adds sums about one point.
 
     Examples
     --------
@@ -133,6 +141,11 @@ class ColumnDensity(Density):
     def cell_log_density(self, x: Array, parameters: Arrays) -> Array:
         """log p(cell | class), (n, k, d), from numbers (n, 1, d) and parameters (k, d); what comes of NaN is not used."""
 
+    def in_support(self, x: Array) -> Array:
+        """Which cells have a density, (n, d) booleans: by default those of finite `cell_statistics`; NaN is not used."""
+        with np.errstate(all="ignore"):
+            return reduce(np.logical_and, map(np.isfinite, self.cell_statistics(x).values()), np.isfinite(x))
+
     def statistics(self, columns: Array, weights: Array, parameters: Arrays | None = None) -> Arrays:
         x = np.asarray(columns, dtype=np.float64)
         known = ~np.isnan(x)
@@ -152,3 +165,25 @@ class ColumnDensity(Density):
 
     def has_hidden(self, columns: Array) -> bool:
         return False  # missing values are not counted, so the statistics do not depend on the parameters
+
+    # -- Verifiable: a subclass with further fields, or with numbers that have limits, adds its own checks ---------
+
+    def verify(self) -> None:
+        self.layout.verify()
+
+    def verify_statistics(self, statistics: Arrays) -> None:
+        """Names and shapes are those of the sums over no rows, numbers are finite, and no count is negative."""
+        expected = self._sums_of_no_rows()
+        require_arrays("statistics", statistics, {name: value.shape for name, value in expected.items()})
+        require(bool(np.all(statistics["count"] >= 0)), "count contains numbers below 0")
+
+    def verify_parameters(self, parameters: Arrays) -> None:
+        """Names and shapes are those that `parameters` gives, and numbers are finite; limits are for subclasses."""
+        with np.errstate(all="ignore"):
+            expected = self.parameters(self._sums_of_no_rows())
+        require_arrays("parameters", parameters, {name: value.shape for name, value in expected.items()})
+
+    def _sums_of_no_rows(self) -> Arrays:
+        return self.statistics(
+            np.empty((0, len(self.layout.columns))), np.empty((0, len(self.layout.classes)))
+        )

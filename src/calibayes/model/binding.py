@@ -18,6 +18,7 @@ from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Clusters, Counts, Flags, Numbers
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.event_counts import columns_where
+from calibayes.kernels.moments import row_blocks
 from calibayes.tables.conversion import ColumnConversion
 from calibayes.tables.dates import ColumnWarning
 from calibayes.tables.origin import FROM_ARRAY, Origin
@@ -173,9 +174,11 @@ class ColumnBinding:
         require(self.names == names, "the conversion makes other columns than those of the table")
 
     def encode(self, table: Table) -> dict[str, Array]:
-        """The encoded columns of each family. Raises ValueError if one cannot model the missing values in them."""
+        """The encoded columns of each family. Raises ValueError if it cannot model missing or other values in them."""
         encoded = {name: encoder.encode(table) for name, encoder in self.encoders.items()}
         for name, family in self.families.items():
+            if hasattr(family, "in_support"):
+                self.refuse_outside_support(name, encoded[name])
             if isinstance(family, AllowsMissing):
                 continue
             incomplete = _with_missing(encoded[name])
@@ -185,6 +188,17 @@ class ColumnBinding:
                     "fill them, or use another family for this column"
                 )
         return encoded
+
+    def refuse_outside_support(self, name: str, columns: Array) -> None:
+        """Raises ValueError, naming column and value, if a known cell has no density in a family (`HasSupport`)."""
+        family: Any = self.families[name].bind(self.layouts(())[name])
+        for rows in row_blocks(*columns.shape):
+            x = np.asarray(columns[rows], dtype=np.float64)
+            for i, j in np.argwhere(~(family.in_support(x) | np.isnan(x)))[:1]:
+                raise ValueError(
+                    f"column {self.column(name, j)!r} contains {x[i, j]:g}, which has no density in a "
+                    f"{type(family).__name__}: correct or remove it, or use another family for this column"
+                )
 
     def for_new_rows(self) -> ColumnBinding:
         """This binding for the rows that a trained model predicts."""
@@ -290,7 +304,7 @@ def read_sparse(specifications: Any) -> bool:
     try:
         checked = [_checked_specification(entry) for entry in specifications]
         return all(getattr(_encoder(family, *rest), "sparse", False) for _, family, _, *rest in checked)
-    except (KeyError, TypeError, ValueError):
+    except (TypeError, ValueError):
         return False
 
 
@@ -327,6 +341,9 @@ def _checked_specification(entry: Any) -> tuple[Any, ...]:
         if isinstance(family, type):
             why = "it is a class: make an object of it"
         raise ValueError(f"{name!r} must be bound to a family such as Gaussian(), got {family!r}: {why}")
+    if len(entry) == 3 and family.reads not in ENCODERS:
+        known, reads = ", ".join(map(repr, ENCODERS)), f"{type(family).__name__} reads {family.reads!r}"
+        raise ValueError(f"{reads}, which is none of {known}: set `reads`, or give {name!r} an encoder")
     if len(entry) == 4 and (isinstance(entry[3], type) or not hasattr(entry[3], "encode")):
         raise ValueError(f"the encoder of {name!r} must be one such as KMeansBins(), got {entry[3]!r}")
     return tuple(entry)

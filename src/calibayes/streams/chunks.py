@@ -252,10 +252,18 @@ those of decompressing become ValueError."""
 
 @contextmanager
 def place_named(place: str) -> Iterator[None]:
-    """Inside, errors of reading are raised again with the place, such as "row group 3 of a.parquet"."""
+    """Inside, errors of reading are raised again with the place, such as "row group 3 of a.parquet".
+
+    These are `READ_ERRORS`, ValueError, NotImplementedError, LookupError, those of decompressing, and DatabaseError of any
+    database driver (PEP 249). Others, such as TypeError, are errors of a program and stay as they are.
+    """
     try:
         yield
-    except (*READ_ERRORS, ValueError, NotImplementedError, LookupError, *DAMAGED) as error:
+    except Exception as error:
+        is_of_database = any(kind.__name__ == "DatabaseError" for kind in type(error).__mro__)
+        of_reading = (*READ_ERRORS, ValueError, NotImplementedError, LookupError, *DAMAGED)
+        if not (is_of_database or isinstance(error, of_reading)):
+            raise
         kind = next((known for known in READ_ERRORS if isinstance(error, known)), ValueError)
         raise kind(f"{place} cannot be read: {_sentence(error)}") from error
 

@@ -110,6 +110,14 @@ def moments_can_be_recentered(case: FamilyCase) -> None:
     assert_arrays_close(moved, rebound.statistics(case.columns, case.labels()))
 
 
+@law(lambda case: not isinstance(case.family, abilities.Movable | abilities.Structured))
+def sums_that_cannot_be_moved_do_not_depend_on_the_center(case: FamilyCase) -> None:
+    """Models of other rows have another ``layout.center``: `merge` would add sums about two points."""
+    rebound = case.family.bind(replace(case.layout, center=np.full(case.columns.shape[1], 1.25)))
+    about_another = rebound.statistics(case.columns, case.labels())
+    assert_arrays_close(about_another, case.family.statistics(case.columns, case.labels()))
+
+
 # -- The closed-form learner: invariances, and parameters of maximum likelihood ------------------------------
 
 

@@ -55,6 +55,8 @@ class FamilyCase:
         Sum of the counts that each row adds to the statistics of a family with `CountStatistics`; d by default.
     maximizes_likelihood : bool
         Whether the parameters are those of the highest likelihood (or posterior). Those of a smoothed density are not.
+    nonnegative : tuple of str, default=("count",)
+        Statistics that are sums of numbers from 0 on, so that a negative one is damaged: a `Verifiable` family must refuse it.
     seed : int
         Of the random weights, orders and samples.
 
@@ -74,6 +76,7 @@ class FamilyCase:
     scale_free: bool = True
     counts_per_row: Array | None = None
     maximizes_likelihood: bool = True
+    nonnegative: tuple[str, ...] = ("count",)
     seed: int = 0
 
     @property

@@ -1,5 +1,7 @@
 """Kinds of columns: defaults, given kinds and the schema."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,9 @@ import calibayes as cb
 from calibayes.encoders import KMeansBins, QuantileBins
 from calibayes.estimators import tabular
 from calibayes.families import Bernoulli, Categorical, Diagonal, Gaussian
+
+KINDS = tuple(tabular.KINDS)
+"""Those of the library: other tests, such as that of the examples of documents, may add more."""
 
 
 def table(n=200):
@@ -96,6 +101,13 @@ def test_numbers_in_bins_beside_gaussians():
     model = cb.GenerativeClassifier(kinds={"age": "binned"}).fit(X, y)
     assert isinstance(model.fitted_.binding.encoders["binned"], KMeansBins)
     assert model.sample(5, random_state=0)[0].shape == (5, 5)
+
+
+@pytest.mark.parametrize("place", ["NaiveBayes", "GenerativeClassifier", "docs/reference.md"])
+def test_the_documents_list_all_kinds(place):
+    page = Path(__file__).parents[3] / place
+    text = page.read_text(encoding="utf-8") if page.exists() else getattr(cb, place).__doc__
+    assert [kind for kind in KINDS if f'"{kind}"' not in text] == []
 
 
 def test_a_new_kind_is_one_entry(monkeypatch):

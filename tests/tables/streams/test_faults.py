@@ -1,6 +1,7 @@
 """Files that are damaged, missing or different: the error names the place; a read that fails once is repeated."""
 
 import pickle
+import sqlite3
 
 import numpy as np
 import polars as pl
@@ -226,6 +227,31 @@ def test_a_sequential_source_that_fails_once_goes_on_where_it_was():
         stream = opened(failing_reader(2))
         with pytest.raises(OSError, match="the reader cannot be read: connection reset"):
             chunks_of(stream)
+
+
+@pytest.mark.parametrize("when", ["opened", "read"])
+def test_errors_of_a_database_name_the_source(when):
+    """Those of any driver (PEP 249), also where they come from the thread that reads ahead."""
+
+    def batches():
+        sqlite3.connect(":memory:").execute("select * from penguins")
+        yield from ()
+
+    def make():
+        return pa.RecordBatchReader.from_batches(
+            TABLE.schema, batches() if when == "read" else list(batches())
+        )
+
+    with pytest.raises(ValueError, match="the reader cannot be read: no such table: penguins"):
+        chunks_of(opened(make))
+
+
+def test_an_error_of_a_program_stays_as_it_is():
+    def make():
+        raise TypeError("no reader here")
+
+    with pytest.raises(TypeError, match=r"^no reader here$"):
+        opened(make)
 
 
 def test_what_can_be_read_only_once_is_refused():
