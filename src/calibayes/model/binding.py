@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibayes.core.abilities import AllowsMissing
+from calibayes.core.notices import listed
 from calibayes.core.protocols import Array, Family, Layout
 from calibayes.core.verify import require, require_length, require_names, require_positions
 from calibayes.encoders.bins import Grid
@@ -110,7 +111,7 @@ def position(name: Any, table: Columns) -> int:
     """The position of a column given by name or position."""
     if isinstance(name, str):
         if name not in table.names:
-            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(table.names)}")
+            raise ValueError(f"there is no column {name!r}; the columns are {listed(table.names)}")
         return table.names.index(name)
     d = len(table.source_names)
     if not isinstance(name, int | np.integer) or not -d <= name < d:
