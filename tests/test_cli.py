@@ -41,13 +41,13 @@ def test_compare_on_the_penguins():
     result = call("compare", "--folds", 2)
     assert result.exit_code == 0, result.output
     assert "penguins: 344 rows, 7 columns, 3 classes; 19 missing values" in result.output
-    assert "Best on held-out rows: " in result.output
+    assert "Lowest log loss on held-out rows: " in result.output
     lines = [line.split() for line in result.output.splitlines() if "±" in line]
     # Four Gaussian models have six rules. Models of counts have a prior, so DFE is valid and MAP is dropped. Kernel
     # densities and mixtures have no GD. The ensemble has one rule, baselines of scikit-learn have none.
     assert len(lines) == 4 * 6 + 6 + 6 + 5 + 5 + 1 + len(BASELINES)
-    errors = [float(line[2]) for line in lines]
-    assert errors == sorted(errors)
+    losses = [float(line[5]) for line in lines]
+    assert losses == sorted(losses)
     by_name = {(line[0], line[1]): float(line[2]) for line in lines}
     assert by_name["LDA", "rc"] <= by_name["LDA", "ml"]
     assert all(by_name[name, "-"] < 10 for name in BASELINES)
@@ -61,7 +61,7 @@ def test_baselines_can_be_left_out_or_chosen(flowers):
     assert "sklearn" not in call(*arguments, "--model", "LDA").output
     result = call(*arguments, "--model", "sklearn-HistGB")
     assert result.exit_code == 0, result.output
-    assert "Best on held-out rows: sklearn-HistGB (" in result.output
+    assert "Lowest log loss on held-out rows: sklearn-HistGB (" in result.output
     both = call(*arguments, "--model", "sklearn-HistGB", "--model", "LDA").output
     assert "Best of this package: LDA trained by ml" in both or "Best of scikit-learn: sklearn-HistGB" in both
 

@@ -100,3 +100,47 @@ def test_names_that_are_no_strings(estimator, labels):
     assert len(model.label_issues(X, y)) == N
     assert model.adapt_priors(X).adapted_priors_.sum() == pytest.approx(1.0)
     assert report_on_model(model, X, y).facts.quality.rows == N
+
+
+ODD_INDEX = [
+    pd.Index(np.random.default_rng(1).permutation(1000)[:N], name="patient"),
+    pd.Index([f"row {j % 7}" for j in range(N)]),  # not unique
+    pd.MultiIndex.from_product([range(N // 4), list("abcd")]),
+    pd.date_range("2024-01-01", periods=N),
+]
+
+
+@pytest.mark.parametrize("index", ODD_INDEX, ids=lambda index: type(index).__name__)
+def test_rows_of_results_keep_the_index_of_a_data_frame(index):
+    frame, y = mixed_rows()
+    X = frame.drop(columns="unknown")
+    model = cb.NaiveBayes(rule="ml").fit(X, y)
+    rows, chosen = X.set_axis(index, axis=0), np.array([90, 7, 44])
+    explained = model.explain(rows.iloc[chosen])
+    pd.testing.assert_index_equal(explained.frame().index, index[chosen])
+    pd.testing.assert_frame_equal(
+        explained.frame().reset_index(drop=True), model.explain(X.iloc[chosen]).frame().reset_index(drop=True)
+    )
+    surprising = model.surprise(rows)
+    pd.testing.assert_index_equal(surprising.frame().index, index)
+    assert_array_equal(surprising.frame()["p_value"], surprising.p_value)
+    first = surprising.most_surprising(1)[0]
+    assert f"row {index[first]}: p = " in str(surprising)
+    issues = model.label_issues(rows, y)
+    pd.testing.assert_index_equal(issues.index, index[issues.row])
+    pd.testing.assert_frame_equal(
+        issues.reset_index(drop=True), model.label_issues(X, y).reset_index(drop=True)
+    )
+    left_out = model.label_issues(rows, y, (np.arange(N) > 5).astype(float))
+    pd.testing.assert_index_equal(left_out.index, index[left_out.row])
+
+
+def test_rows_without_an_index_are_numbered_from_0():
+    frame, y = mixed_rows("polars")
+    X = frame.drop("unknown")
+    model = cb.NaiveBayes(rule="ml").fit(X, y)
+    assert model.explain(X[:3]).frame().index.tolist() == [0, 1, 2]
+    assert model.explain(X[:3]).frame("polars").shape[0] == 3
+    assert model.label_issues(X, y).index.tolist() == list(range(N))
+    surprising = model.surprise(X)
+    assert f"row {surprising.most_surprising(1)[0]}: p = " in str(surprising)

@@ -129,7 +129,7 @@ CASES = {
         lambda fitted, X, y, **options: ReasonsDisplay.from_estimator(fitted, X, **options),
         ("bars_",),
         {"color": "green"},
-        "class prior",
+        "Contribution of the columns",
     ),
     "coverage": DisplayCase(
         CoverageDisplay.from_estimator, ("line_", "bars_", "diagonal_"), {"color": "green"}, "GaussianNB"

@@ -12,6 +12,7 @@ from calibayes.analysis.cell_scores import DIGITS, densities
 from calibayes.analysis.column_cells import DriftReference, compared_columns
 from calibayes.analysis.held_out import drift_reference, kept_reference
 from calibayes.analysis.two_sample_tests import SampleCounts
+from calibayes.core.notices import printable
 from calibayes.core.protocols import Array
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.checked_rows import new_table
@@ -126,7 +127,8 @@ class Drift:
         for name, p in self._p_values.items():
             lines.append(f"  {name:<13}{'moved' if p <= self.alpha else 'no change found':<16} p = {p:.3g}")
         moved = [column for column in self.columns if column.p_value <= self.alpha]
-        lines += [f"  column {c.name}: {c.change} (p = {c.p_value:.3g})" for c in moved[:LISTED]]
+        named = [(printable(c.name), printable(c.change), c.p_value) for c in moved[:LISTED]]
+        lines += [f"  column {name}: {change} (p = {p:.3g})" for name, change, p in named]
         lines += [f"  and {len(moved) - LISTED} more columns"] * (len(moved) > LISTED)
         return "\n".join([*lines, *self._class_lines()])
 
@@ -138,7 +140,7 @@ class Drift:
             return ["  the predicted classes moved, which the change of p(x | class) may explain"]
         before, after = self.class_frequencies
         most = int(np.argmax(np.abs(after - before)))
-        return [f"  class {self.class_names[most]}: {before[most]:.0%} -> about {after[most]:.0%}"]
+        return [f"  class {printable(self.class_names[most])}: {before[most]:.0%} -> about {after[most]:.0%}"]
 
 
 # -- Whether new rows come from another distribution than the training rows: p(x), p(class) or p(x | class)

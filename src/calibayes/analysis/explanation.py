@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import comb
 from typing import Any, NamedTuple, TypeAlias
@@ -12,12 +12,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.analysis.marginals import ColumnSum, Marginals, Part
-from calibayes.core.notices import ProgressReporter, counted
+from calibayes.core.notices import ProgressReporter, counted, printable
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.model.attributes import numpy_classes
 from calibayes.model.decision import most_probable
 from calibayes.model.parameters import seed_of, whole_number
+from calibayes.tables.read import index_of, with_index
 
 # -- Shapley values of columns: contributions that depend on no order of the columns -------------------------
 #
@@ -145,6 +146,8 @@ class Explanation:
         Standard errors of the contributions where orders of the columns were sampled; 0 where they are exact.
     permutations : int
         Number of sampled orders of the columns; 0 if all contributions are exact.
+    index : (n,) pandas.Index or None
+        That of the rows, if they came as a pandas data frame.
     """
 
     names: tuple[str, ...]
@@ -153,6 +156,7 @@ class Explanation:
     other: Array
     standard_error: Array
     permutations: int
+    index: Any = field(default=None, repr=False, compare=False)
 
     @property
     def log_odds(self) -> Array:
@@ -160,22 +164,22 @@ class Explanation:
         return self.contributions.sum(axis=1)
 
     def overall(self) -> dict[str, float]:
-        """Mean absolute contribution of each name over the rows, largest first."""
-        size = np.abs(self.contributions).mean(axis=0)
+        """Mean absolute contribution of each column over the rows, largest first; the class prior is no column."""
+        size = np.abs(self.contributions[:, 1:]).mean(axis=0)
         order = np.argsort(-size, kind="stable")
-        return {self.names[j]: float(size[j]) for j in order}
+        return {self.names[1 + j]: float(size[j]) for j in order}
 
     def frame(self, backend: Any = "pandas") -> Any:
         """A data frame with the classes, the log odds and a column for each name.
 
-        If orders were sampled, a column with the standard errors of each column of the table follows.
+        Its lines have the index of the rows, if they came as a pandas data frame and ``backend`` is pandas. If orders were sampled, a column with the standard errors of each column of the table follows.
         """
         columns = {"chosen": self.chosen, "other": self.other, "log_odds": self.log_odds}
         for j, name in enumerate(self.names):
             columns[f"{name} (column)" if name in columns else name] = self.contributions[:, j]
         for j, name in enumerate(self.names[1:] if self.permutations else (), 1):
             columns[f"{name} (standard error)"] = self.standard_error[:, j]
-        return nw.from_dict(columns, backend=backend).to_native()
+        return with_index(nw.from_dict(columns, backend=backend).to_native(), self.index)
 
     def by_source(self, sources: Mapping[str, str]) -> Explanation:
         """The same with contributions of derived columns (month, weekday) added to those of their sources.
@@ -192,7 +196,7 @@ class Explanation:
         return replace(self, names=names, contributions=contributions, standard_error=standard_error)
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{name}: {size:.3g}" for name, size in list(self.overall().items())[:5])
+        parts = ", ".join(f"{printable(name)}: {size:.3g}" for name, size in list(self.overall().items())[:5])
         error = self.standard_error.max(initial=0.0)
         sampled = f"{self.permutations} permutations, standard errors up to {error:.2g}"
         rows = f"{counted(len(self.chosen), 'row')}, {sampled if self.permutations else 'exact'}"
@@ -295,7 +299,8 @@ def explain(
     -------
     Explanation
         The contributions of a row sum to its log odds (before any temperature), however many orders are sampled.
-        ``standard_error`` has their standard errors. Costs have no influence.
+        ``standard_error`` has their standard errors. Costs have no influence. ``frame()`` has the index of X, if X is a
+        pandas data frame.
     """
     verbose = bool(getattr(self, "verbose", 0))
     progress = ProgressReporter(type(self).__name__, verbose, interval=REPORT_SECONDS)
@@ -306,7 +311,7 @@ def explain(
         chosen, other = compared_classes(marginals.scores(present), code_of(against, classes))
         explained = explanation_of(marginals, classes, chosen, other, how)
     progress.close()
-    return explained.by_source(sources_of(self))
+    return replace(explained.by_source(sources_of(self)), index=index_of(X))
 
 
 def sources_of(model: Any) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from calibayes.analysis.explanation import Explanation, OrderSampling, explanati
 from calibayes.analysis.held_out import FOLDS, LabeledTable, cross_fitted, labeled_table
 from calibayes.analysis.leave_one_out import leave_one_out
 from calibayes.analysis.marginals import NEEDS_ALL_COLUMNS
+from calibayes.core.notices import printable
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
 from calibayes.model.attributes import numpy_classes
@@ -20,6 +21,7 @@ from calibayes.model.decision import most_probable
 from calibayes.model.parameters import whole_number
 from calibayes.model.table_inputs import in_memory
 from calibayes.model.training_rows import HeldOut
+from calibayes.tables.read import index_of, with_index
 from calibayes.tables.summary import content_hashes
 from calibayes.tables.table import Table
 
@@ -50,9 +52,9 @@ def label_issues(
     Returns
     -------
     pandas.DataFrame
-        One line for each row, with an index of its own and the columns
+        One line for each row, with the index of ``X`` if that is a pandas data frame, otherwise one of its own, and the columns
 
-        ``row``: position in ``X``;
+        ``row``: position in ``X``, from 0;
         ``label``: as given;
         ``suggested``: the most probable class under a model that was trained without the row;
         ``probability``: the probability of the label under this model;
@@ -90,7 +92,8 @@ def label_issues(
             f"label_issues needs a label for each row, but {len(missing)} have none, the first is row {missing[0]}: "
             "leave them out"
         )
-    return _frame(model, given, np.asarray(y), judged_record(model, given), reasons)
+    frame, index = _frame(model, given, np.asarray(y), judged_record(model, given), reasons), index_of(X)
+    return frame if index is None else with_index(frame, index[frame["row"]])
 
 
 def _fitted(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -222,6 +225,8 @@ def _columns_named(explained: Explanation) -> list[str]:
     least = np.maximum(LEAST_SHARE * values.max(axis=1, initial=0.0), np.finfo(float).tiny)
     names = explained.names[1:]
     return [
-        ", ".join(f"{names[j]} ({value:+.2g})" for j, value in zip(*row, strict=True) if value >= limit)
+        ", ".join(
+            f"{printable(names[j])} ({value:+.2g})" for j, value in zip(*row, strict=True) if value >= limit
+        )
         for *row, limit in zip(largest.tolist(), chosen.tolist(), least.tolist(), strict=True)
     ]

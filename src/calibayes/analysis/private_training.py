@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from calibayes.analysis.privacy import Privacy, PrivacyAccount, noise, rho_of
-from calibayes.core.notices import warn
+from calibayes.core.notices import listed, warn
 from calibayes.core.protocols import Array, Arrays, ModelArrays
 from calibayes.encoders.bins import UniformBins
 from calibayes.encoders.levels import Levels
@@ -281,7 +281,7 @@ def _sums(
             yield from level_sums(name, levels, codes, (2,) * levels.shape[1], k)
         else:
             raise ValueError(
-                f"privacy is for {SUPPORTED}; {', '.join(binding.columns(name))} are modeled by {type(family).__name__} "
+                f"privacy is for {SUPPORTED}; {listed(binding.columns(name))} are modeled by {type(family).__name__} "
                 f"with {type(encoder).__name__}"
             )
 

@@ -375,4 +375,4 @@ class Questionnaire:
         is_position = isinstance(column, int | np.integer) and not isinstance(column, bool)
         if is_position and 0 <= column < len(self.columns):
             return self.columns[int(column)]
-        raise ValueError(f"there is no column {column!r}; the columns are {', '.join(self.columns)}")
+        raise ValueError(f"there is no column {column!r}; the columns are {listed(self.columns)}")

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.abilities import AllowsMissing, Filling, HasSupport, Sampling
+from calibayes.core.notices import listed
 from calibayes.core.protocols import Array, Engine
 from calibayes.encoders import MissingAsLevel
 from calibayes.encoders.encoder import Encoder
@@ -65,7 +66,7 @@ def known_table(fitted: Fitted, given: Mapping[Any, Any], n: int) -> Table:
     positions = {name: j for j, name in enumerate(names)} | dict(enumerate(range(len(names))))
     unknown = [name for name in given if name not in positions]
     if unknown:
-        raise ValueError(f"there is no column {unknown[0]!r}; the columns are {', '.join(names)}")
+        raise ValueError(f"there is no column {unknown[0]!r}; the columns are {listed(names)}")
     values = {positions[name]: value for name, value in given.items()}
     if len(values) < len(given):
         raise ValueError("a column is given twice, by name and by position")

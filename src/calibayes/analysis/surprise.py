@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from calibayes.analysis.cell_scores import SurpriseReference, cell_scores, densities, known_cells
 from calibayes.analysis.held_out import kept_reference, surprise_reference
+from calibayes.core.notices import printable
 from calibayes.core.protocols import Array
 from calibayes.model.checked_rows import new_table
 from calibayes.model.training_rows import SURPRISE
+from calibayes.tables.read import index_of, with_index
 
 LISTED = 5
 """Rows in the text of a result."""
@@ -32,6 +35,8 @@ class Surprise:
         Names of the d columns.
     held_out_rows : int
         Number of rows that the p-values are calibrated on: none is below 1 / (1 + held_out_rows).
+    index : (n,) pandas.Index or None
+        That of the rows, if they came as a pandas data frame.
 
     Examples
     --------
@@ -46,6 +51,19 @@ class Surprise:
     column_p_value: Array
     columns: tuple[str, ...]
     held_out_rows: int
+    index: Any = field(default=None, repr=False, compare=False)
+
+    def frame(self, backend: Any = "pandas") -> Any:
+        """A data frame with a line for each row: its p-value, its strangest column and the p-value of that cell.
+
+        Its lines have the index of the rows, if they came as a pandas data frame.
+        """
+        columns = {"p_value": self.p_value, "strangest_column": self.strangest_column()}
+        cells = np.where(np.isnan(self.column_p_value), np.inf, self.column_p_value).min(
+            axis=1, initial=np.inf
+        )
+        columns["cell_p_value"] = np.where(np.isinf(cells), np.nan, cells)
+        return with_index(nw.from_dict(columns, backend=backend).to_native(), self.index)
 
     def most_surprising(self, n: int = 10) -> Array:
         """Positions of the n rows of smallest p-value, (n,), by that of their strangest cell where it is the same."""
@@ -65,8 +83,9 @@ class Surprise:
         lines = [title]
         for i in self.most_surprising(LISTED):
             smallest = f" (p = {np.nanmin(self.column_p_value[i]):.3g})" if strangest[i] else ""
-            cell = f", most unusual in {strangest[i]}{smallest}" if strangest[i] else ""
-            lines.append(f"  row {i}: p = {self.p_value[i]:.3g}{cell}")
+            cell = f", most unusual in {printable(strangest[i])}{smallest}" if strangest[i] else ""
+            row = i if self.index is None else self.index[i]
+            lines.append(f"  row {printable(row)}: p = {self.p_value[i]:.3g}{cell}")
         return "\n".join(lines)
 
 
@@ -85,7 +104,8 @@ def surprise(self: Any, X: Any) -> Surprise:
     Returns
     -------
     Surprise
-        ``p_value`` (n,), ``column_p_value`` (n, d); print it for the most unusual rows.
+        ``p_value`` (n,), ``column_p_value`` (n, d), and ``frame()`` with both; print it for the most unusual rows. Rows are
+        named by the index of a pandas data frame, otherwise by their positions, from 0.
     """
     refuse_without_density(self)
     table = new_table(self, X)
@@ -93,7 +113,7 @@ def surprise(self: Any, X: Any) -> Surprise:
     log_density = densities(self, table)
     by_row = reference.p_values(log_density, known_cells(table))
     by_cell = reference.column_p_values(cell_scores(self, table, log_density))
-    return Surprise(by_row, by_cell, table.source_names, len(reference.weight))
+    return Surprise(by_row, by_cell, table.source_names, len(reference.weight), index_of(X))
 
 
 def refuse_without_density(model: Any) -> None:

@@ -23,8 +23,9 @@ from calibayes.kernels.event_counts import is_sparse
 from calibayes.model.checked_rows import read_target
 from calibayes.model.splits import shuffled_folds
 from calibayes.model.training_rows import HeldOut
+from calibayes.tables.conversion import ColumnConversion, known_converters
 from calibayes.tables.read import is_frame, object_array, read_array, refuse_lazy, series_values
-from calibayes.tables.table import missing_mask
+from calibayes.tables.table import Table, missing_mask
 
 
 @dataclass(frozen=True)
@@ -105,20 +106,36 @@ def column_count(X: Any, rows: int) -> int:
     return int(shape[1])
 
 
-def read_columns(X: Any, rows: Array, columns: Array) -> tuple[ExaminedColumn, ...]:
-    """Some columns of some rows, by position."""
+def read_columns(
+    X: Any, rows: Array, columns: Array, conversion: ColumnConversion | None = None
+) -> tuple[ExaminedColumn, ...]:
+    """Some columns of some rows, by position, with the ``conversion`` of a model, or that which a model would learn."""
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         # By position: names may be integers.
-        parts = ((j, frame[:, j][rows.tolist()]) for j in columns.tolist())
-        return tuple(ExaminedColumn(str(frame.columns[j]), _cells(part)) for j, part in parts)
+        parts = [(str(frame.columns[j]), frame[:, j][rows.tolist()]) for j in columns.tolist()]
+        return tuple(
+            ExaminedColumn(name, _cells(part))
+            if isinstance(part.dtype, nw.Categorical | nw.Enum)
+            else _as_modeled(name, _cells(part), conversion)
+            for name, part in parts
+        )
     if is_sparse(X):
         matrix = csc_array(X)
         cells = ((j, matrix[:, [j]].toarray()[:, 0][rows]) for j in columns.tolist())
         return tuple(ExaminedColumn(f"x{j}", values) for j, values in cells)
     array = np.asarray(object_array(X) if isinstance(X, list) else X)
     table = read_array(array[np.ix_(rows, columns)], [f"x{j}" for j in columns])
-    return tuple(ExaminedColumn(name, table.column(place)) for place, name in enumerate(table.names))
+    return tuple(_as_modeled(name, table.column(place), conversion) for place, name in enumerate(table.names))
+
+
+def _as_modeled(name: str, values: Array, conversion: ColumnConversion | None) -> ExaminedColumn:
+    """A column, of text as dates if a model reads it so."""
+    if values.dtype.kind not in "OU":
+        return ExaminedColumn(name, values)
+    table = Table((name,), (values.astype(object),))
+    converter = known_converters(table, conversion).get(name)
+    return ExaminedColumn(name, values if converter is None else converter.read(table, 0))
 
 
 def _cells(series: Any) -> Array:
@@ -270,17 +287,17 @@ def subject_of(
     target = read_target(y, unlabeled=True)
     d = column_count(X, len(target.codes))
     labeled = np.flatnonzero(target.codes >= 0)
-    rng = np.random.default_rng(0)
+    rng, conversion = np.random.default_rng(0), getattr(model, "conversion_", None)
     rows = _sample(labeled, int(np.clip(MOST_CELLS // d, LEAST_ROWS, MOST_ROWS)), rng)
     columns = _sample(np.arange(d), MOST_COLUMNS, rng)
     return Subject(
-        columns=read_columns(X, rows, columns),
+        columns=read_columns(X, rows, columns, conversion),
         codes=target.codes[rows],
         classes=tuple(str(label) for label in target.classes),
         class_rows=np.bincount(target.codes[labeled], minlength=len(target.classes)),
         total_rows=len(labeled),
         total_columns=d,
-        whole=lambda j: read_columns(X, labeled, columns[[j]])[0],
+        whole=lambda j: read_columns(X, labeled, columns[[j]], conversion)[0],
         model=model,
         results=tuple(results or ()),
         held_out=held_out,

@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 import traceback
-import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -29,6 +28,7 @@ from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
 from calibayes._version import __version__
+from calibayes.core.notices import printable
 
 # -- Ctrl-C, noted when it arrives: a KeyboardInterrupt alone is lost where a library ignores exceptions, as in a callback
 
@@ -69,18 +69,10 @@ WIDEST = 10_000
 """More characters than any table needs."""
 
 
-def printable(text: str) -> str:
-    """The text without control characters, which could change the terminal (escape sequences), or its direction."""
-    return "".join(
-        character
-        for character in text
-        if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Cs")
-    )
-
-
 def print_text(text: str, to: Console = console, style: str | None = None) -> None:
-    """Print a message as it is, without control characters; long lines are left to the terminal to wrap."""
-    to.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
+    """Print lines of `printable` text; long lines are left to the terminal to wrap."""
+    shown = "\n".join(map(printable, text.split("\n")))
+    to.print(shown, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_error(message: str) -> None:
@@ -143,7 +135,7 @@ NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, R
 COMMANDS = {
     "compare": (
         "training",
-        "Cross-validate each model with each training rule on the same folds and rank them by held-out error.",
+        "Cross-validate each model with each training rule on the same folds and rank them by held-out log loss.",
     ),
     "fit": ("training", "Train a model on the labeled rows of a table, and save it."),
     "predict": ("predicting", "Predict the class of each row of a table with a saved model."),
@@ -329,15 +321,15 @@ def working(text: str, total: float | None = None) -> Iterator[Callable[..., Non
 
     Yields a function that shows another text and, if it is given, how much of the total is done.
     """
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     bar = (BarColumn(),) if total is not None else ()
     progress = Progress(*columns, *bar, console=progress_console, transient=True)
     timer = Timer(DELAY, progress.start if progress_console.is_terminal else lambda: None)
     timer.daemon = True
     timer.start()
     try:
-        task = progress.add_task(text, total=total)
-        yield lambda text, done=None: progress.update(task, description=text, completed=done)
+        task = progress.add_task(printable(text), total=total)
+        yield lambda text, done=None: progress.update(task, description=printable(text), completed=done)
     finally:
         timer.cancel()
         timer.join()

@@ -12,7 +12,7 @@ import calibayes
 from calibayes.cli import options
 from calibayes.cli.application import examples, print_json, print_text, working
 from calibayes.cli.options import load_model
-from calibayes.cli.outputs import format_of, label_texts, output_file
+from calibayes.cli.outputs import format_of, label_texts, output_file, require_csv
 from calibayes.cli.rows import write_frame
 from calibayes.core.notices import text_table
 from calibayes.streams.text_input import holds
@@ -75,6 +75,7 @@ def datasets_command(
     as_json: Annotated[
         bool, Option("--json", help="Print the list as JSON; a data set as JSON lines.")
     ] = False,
+    escape: options.EscapeFormulas = False,
 ) -> None:
     """List the data sets that are known by name, or write one of them as a table with its target as last column.
 
@@ -89,9 +90,10 @@ def datasets_command(
         _list(as_json)
         return
     kind = format_of(output, form, as_json)
+    require_csv(kind, escape)
     options.require_known("data set", name, calibayes.datasets.list_datasets())
     with working(f"loading {name}"), output_file(output) as file:
-        write_frame(calibayes.datasets.load(name).frame, kind, file)
+        write_frame(calibayes.datasets.load(name).frame, kind, file, escape=escape)
 
 
 def _list(as_json: bool) -> None:
@@ -129,12 +131,14 @@ def sample_command(
     form: options.Form = None,
     seed: options.Seed = 0,
     as_json: options.AsLines = False,
+    escape: options.EscapeFormulas = False,
 ) -> None:
     """Draw random rows from a saved model of p(x, class), as CSV with a header.
 
     Train such a model with --rule ml: other rules make the density fit less well.
     """
     kind = format_of(output, form, as_json)
+    require_csv(kind, escape)
     fitted = load_model(model)
     if not hasattr(fitted, "sample"):
         raise TypeError(
@@ -146,7 +150,7 @@ def sample_command(
     with working(f"drawing {rows} rows"):
         X, y = fitted.sample(rows, known, _cells(fitted, given), random_state=seed)
     with output_file(output) as file:
-        write_frame(_frame(fitted, X, y, target), kind, file)
+        write_frame(_frame(fitted, X, y, target), kind, file, escape=escape)
 
 
 def _cells(model: Any, given: list[str] | None) -> dict[str, Any]:

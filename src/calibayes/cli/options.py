@@ -81,6 +81,14 @@ Output = Annotated[
     Option("--output", "-o", help="File to write; its ending says the format. Default: standard output."),
 ]
 Form = Annotated[str | None, Option("--format", help=f"One of {', '.join(dict.fromkeys(FORMATS.values()))}.")]
+EscapeFormulas = Annotated[
+    bool,
+    Option(
+        "--escape-formulas",
+        help="Write ' before cells and headers of a CSV file that a spreadsheet would execute: text that begins with =, +, -, "
+        "@, a tab or a line break.",
+    ),
+]
 AsLines = Annotated[bool, Option("--json", help="The same as --format jsonl.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON, for programs.")]
 Seed = Annotated[int, Option(help="Random seed.")]

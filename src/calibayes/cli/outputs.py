@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -20,6 +21,7 @@ from calibayes.core.protocols import Array
 from calibayes.core.replaced_file import replaced_file
 from calibayes.tables.read import module_of_pyarrow, pyarrow
 
+PLAIN_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 FORMATS: Mapping[str, str] = {
     ".csv": "csv",
     ".jsonl": "jsonl",
@@ -60,6 +62,25 @@ def _format_of(path: Path | None, given: str | None, as_json: bool) -> str:
             f"the format of {path} cannot be told from its ending; choose from {', '.join(FORMATS)}, or give --format"
         )
     return FORMATS[ending.lower()]
+
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""With which a cell of text begins that a spreadsheet takes for a formula; the last four are wide forms of the first."""
+
+
+def require_csv(kind: str, escape: bool) -> None:
+    """Raises ValueError if formulas are to be escaped in a format that no spreadsheet executes."""
+    if escape and kind != "csv":
+        raise ValueError(f"--escape-formulas is for CSV files, not for {kind}; leave it out")
+
+
+def escaped(text: str) -> str:
+    """Text that no spreadsheet executes: an apostrophe before what would be a formula; numbers are unchanged.
+
+    >>> escaped("=1+1"), escaped("-1.5"), escaped("a=b")
+    ("'=1+1", '-1.5', 'a=b')
+    """
+    return f"'{text}" if text.startswith(FORMULA_STARTS) and not PLAIN_NUMBER.fullmatch(text) else text
 
 
 @contextmanager
@@ -139,17 +160,19 @@ def label_texts(classes: Array) -> list[str]:
 
 
 class TextWriter:
-    """Rows as CSV, or as JSON lines if ``as_json``."""
+    """Rows as CSV, or as JSON lines if ``as_json``; ``cell`` writes a text."""
 
-    def __init__(self, file: BinaryIO, names: Sequence[str], *, as_json: bool) -> None:
+    def __init__(self, file: BinaryIO, names: Sequence[str], *, as_json: bool, escape: bool = False) -> None:
         self.file, self.names, self.as_json = file, tuple(names), as_json
+        written = (lambda text: csv_cell(escaped(text))) if escape else csv_cell
+        self.cell: Callable[[Any], str] = _json_cell if as_json else lambda value: written(str(value))
         if not as_json:
-            file.write(f"{','.join(map(csv_cell, names))}\n".encode())
+            file.write(f"{','.join(map(written, names))}\n".encode())
 
     def encoded(self, columns: Columns) -> bytes:
         if find_spec("pyarrow") is None:
-            return _lines_by_python(columns, as_json=self.as_json).encode()
-        return _lines_by_pyarrow(columns, as_json=self.as_json)
+            return _lines_by_python(columns, self.cell, as_json=self.as_json).encode()
+        return _lines_by_pyarrow(columns, self.cell, as_json=self.as_json)
 
     def write(self, rows: bytes) -> None:
         self.file.write(rows)
@@ -171,15 +194,19 @@ class ArrowWriter:
 
 
 @contextmanager
-def row_writer(file: BinaryIO, kind: str, example: Columns) -> Iterator[TextWriter | ArrowWriter]:
+def row_writer(
+    file: BinaryIO, kind: str, example: Columns, *, escape: bool = False
+) -> Iterator[TextWriter | ArrowWriter]:
     """A writer of rows in a format ("csv", "jsonl", "parquet", "arrow"); ``example`` has the names and types.
+
+    With ``escape``, no text of a CSV file is a formula.
 
     `encoded` may be called by several threads, `write` takes its results in the order of the rows.
 
     Raises ValueError if the format needs pyarrow and it is not installed.
     """
     if kind in ("csv", "jsonl"):
-        yield TextWriter(file, tuple(example), as_json=kind == "jsonl")
+        yield TextWriter(file, tuple(example), as_json=kind == "jsonl", escape=escape)
         return
     schema = _schema(required_pyarrow(kind), example)
     with arrow_writer(pyarrow().PythonFile(file, mode="w"), kind, schema) as writer:
@@ -222,10 +249,10 @@ def _json_cell(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _lines_by_pyarrow(columns: Columns, *, as_json: bool) -> bytes:
+def _lines_by_pyarrow(columns: Columns, cell: Callable[[Any], str], *, as_json: bool) -> bytes:
     """Lines, joined from the text of each column."""
     pa, compute = pyarrow(), module_of_pyarrow("compute")
-    texts = [_arrow_texts(value, as_json=as_json) for value in columns.values()]
+    texts = [_arrow_texts(value, cell) for value in columns.values()]
     if not as_json:
         lines = compute.binary_join_element_wise(*texts, ",")
     else:
@@ -244,24 +271,20 @@ def _content(texts: Any) -> bytes:
     return bytes(memoryview(data)[first:last]) if data is not None else b""
 
 
-def _arrow_texts(value: Any, *, as_json: bool) -> Any:
+def _arrow_texts(value: Any, cell: Callable[[Any], str]) -> Any:
     pa = pyarrow()
     if isinstance(value, np.ndarray):
         return pa.array(value).cast(pa.string())
     if isinstance(value, Labels):
-        shown = pa.array(_cells(plain_labels(value.classes).tolist(), as_json=as_json), pa.string())
+        shown = pa.array(list(map(cell, plain_labels(value.classes).tolist())), pa.string())
         return shown.take(pa.array(value.codes))
-    return pa.array(_cells(value, as_json=as_json), pa.string())
+    return pa.array(list(map(cell, value)), pa.string())
 
 
-def _cells(values: Sequence[Any], *, as_json: bool) -> list[str]:
-    return [_json_cell(value) if as_json else csv_cell(str(value)) for value in values]
-
-
-def _lines_by_python(columns: Columns, *, as_json: bool) -> str:
+def _lines_by_python(columns: Columns, cell: Callable[[Any], str], *, as_json: bool) -> str:
     """The same lines without pyarrow."""
     values = [value if isinstance(value, list) else value.tolist() for value in columns.values()]
     if as_json:
         rows = (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
         return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    return "".join(f"{','.join(csv_cell(str(cell)) for cell in row)}\n" for row in zip(*values, strict=True))
+    return "".join(f"{','.join(map(cell, row))}\n" for row in zip(*values, strict=True))

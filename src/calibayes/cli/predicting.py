@@ -13,9 +13,17 @@ from calibayes.analysis.explanation import Explanation
 from calibayes.cli import options
 from calibayes.cli.application import examples, note, print_json, print_rows, print_text, working
 from calibayes.cli.options import as_in_training, expected_of, load_model
-from calibayes.cli.outputs import Columns, Labels, format_of, label_texts, output_file, row_writer
+from calibayes.cli.outputs import (
+    Columns,
+    Labels,
+    format_of,
+    label_texts,
+    output_file,
+    require_csv,
+    row_writer,
+)
 from calibayes.cli.rows import each_block
-from calibayes.core.notices import counted
+from calibayes.core.notices import counted, printable
 from calibayes.core.protocols import Array
 from calibayes.model.decision import checked_costs, least_cost, most_probable
 from calibayes.streams.chunks import as_types, column_types, concatenated
@@ -54,6 +62,7 @@ def predict_command(
     encoding: options.Encoding = None,
     missing_value: options.MissingValue = None,
     as_json: options.AsLines = False,
+    escape: options.EscapeFormulas = False,
     block_bytes: Annotated[int, Option(min=1, hidden=True)] = BLOCK_BYTES,
 ) -> None:
     """Predict the class of each row of a table with a saved model.
@@ -63,6 +72,7 @@ def predict_command(
     the table may be in any order, and further ones are not used.
     """
     kind = format_of(output, form, as_json)
+    require_csv(kind, escape)
     if only is not None:
         options.require_known("--only", only, PARTS)
     identifiers = tuple(options.several(identifier))
@@ -77,7 +87,7 @@ def predict_command(
     with (
         working(f"predicting the rows of {opened.where}") as show,
         output_file(output) as file,
-        row_writer(file, kind, example) as writer,
+        row_writer(file, kind, example, escape=escape) as writer,
     ):
         encode = lambda piece: writer.encoded({**piece.passed_on, **predictor.columns(piece)})
         rows = 0
@@ -295,7 +305,9 @@ def explain_command(
     table: options.TableArgument,
     row: Annotated[
         list[str] | None,
-        Option(help="Number of a row below the header, from 1, to explain; can be repeated."),
+        Option(
+            help="Number of a row to explain, from 0 for the first one below the header; can be repeated."
+        ),
     ] = None,
     against: Annotated[
         str | None,
@@ -343,9 +355,9 @@ def explain_command(
 
 def _row_numbers(given: list[str] | None) -> list[int]:
     texts = options.several(given)
-    wrong = [text for text in texts if not text.isdecimal() or int(text) < 1]
+    wrong = [text for text in texts if not text.isdecimal()]
     if wrong:
-        raise ValueError(f"--row {wrong[0]} is no number of a row; the first row below the header is 1")
+        raise ValueError(f"--row {wrong[0]} is no number of a row; the first row below the header is 0")
     return list(map(int, texts))
 
 
@@ -358,12 +370,12 @@ def _joined(pieces: list[Table]) -> Table:
 
 
 def _chosen(n: int, numbers: list[int], most: int, seed: int) -> Any:
-    beyond = [number for number in numbers if number > n]
+    beyond = [number for number in numbers if number >= n]
     if beyond:
-        raise ValueError(f"--row {beyond[0]} does not exist: the table has {n} rows")
+        raise ValueError(f"--row {beyond[0]} does not exist: the table has {n} rows, from 0 to {n - 1}")
     if not numbers and n > most:
         return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
-    return np.array(numbers) - 1 if numbers else np.arange(n)
+    return np.array(numbers) if numbers else np.arange(n)
 
 
 def _print_overall(explanation: Explanation, as_json: bool) -> None:
@@ -384,7 +396,7 @@ def _print_rows(explanation: Explanation, numbers: list[int], as_json: bool) -> 
         print_json(found)
         return
     for one in found:
-        against = f"{one['class']} against {one['against']}"
+        against = f"{printable(one['class'])} against {printable(one['against'])}"
         print_text(f"row {one['row']}: {against}, log odds {one['log_odds']:.4f}")
         ordered = sorted(one["contributions"].items(), key=lambda pair: -abs(pair[1]))
         print_rows(["column", "contribution"], [(name, f"{size:+.4f}") for name, size in ordered])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from calibayes.cli.application import note, raise_noted_interruption
-from calibayes.cli.outputs import arrow_writer, required_pyarrow
+from calibayes.cli.outputs import arrow_writer, escaped, required_pyarrow
 from calibayes.core.notices import counted, listed
 from calibayes.datasets.loading import Dataset, labeled_data
 from calibayes.streams.csv_blocks import RowError
@@ -76,13 +76,27 @@ def each_block(
 # -- Data frames as CSV, JSON lines, Parquet or Arrow --------------------------------------------------------
 
 
-def write_frame(frame: Any, kind: str, file: BinaryIO) -> None:
-    """Write a pandas data frame in a format. Raises ValueError if the format needs pyarrow and it is not installed."""
-    frame = _with_integers(frame)
+class _Lines(io.StringIO):
+    """Lines of CSV that end in a line feed; cells with any kind of line break are in quotation marks."""
+
+    def write(self, line: str) -> int:
+        return super().write(f"{line.removesuffix(CRLF)}\n")
+
+
+CRLF = "\r\n"
+"""The end of lines for the writer of CSV, which quotes cells that have a character of it."""
+
+
+def write_frame(frame: Any, kind: str, file: BinaryIO, *, escape: bool = False) -> None:
+    """Write a pandas data frame in a format; with ``escape``, no text of a CSV file is a formula.
+
+    Raises ValueError if the format needs pyarrow and it is not installed.
+    """
+    frame = _escaped(_with_integers(frame)) if escape else _with_integers(frame)
     if kind in ("csv", "jsonl"):
-        text = io.StringIO()
+        text = _Lines(newline="") if kind == "csv" else io.StringIO()
         if kind == "csv":
-            frame.to_csv(text, index=False)
+            frame.to_csv(text, index=False, lineterminator=CRLF)
         else:
             frame.to_json(text, orient="records", lines=True, date_format="iso")
         file.write(text.getvalue().encode())
@@ -90,6 +104,14 @@ def write_frame(frame: Any, kind: str, file: BinaryIO) -> None:
     table = required_pyarrow(kind).Table.from_pandas(frame, preserve_index=False)
     with arrow_writer(file, kind, table.schema) as writer:
         writer.write_table(table)
+
+
+def _escaped(frame: Any) -> Any:
+    """The data frame with names and texts that no spreadsheet executes."""
+    texts = frame.apply(
+        lambda column: column.map(lambda cell: escaped(cell) if isinstance(cell, str) else cell)
+    )
+    return texts.rename(columns=lambda name: escaped(str(name)))
 
 
 def _with_integers(frame: Any) -> Any:

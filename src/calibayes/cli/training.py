@@ -86,7 +86,7 @@ def fit_command(
     given = options.csv_options(separator, decimal, encoding, missing_value)
     with working(f"reading {table}") as show:
         data = training_data(table, target, weights, options.several(ignore), given)
-        for text in (*data.notes, *quantity_notes(data.labels)):
+        for text in (*data.notes, *quantity_notes(data.labels, target)):
             note(text)
         _set_kinds(estimator, options.pairs("--kind", kind, "column", data.names))
         show(f"training {model}")
@@ -135,10 +135,15 @@ def _set_kinds(estimator: Any, kinds: dict[str, str]) -> None:
         estimator.set_params(kinds=kinds)
 
 
-def quantity_notes(labels: Any) -> list[str]:
-    """A note if labels in memory look like a quantity."""
-    is_numeric = getattr(labels, "dtype", np.dtype(object)).kind in "fiu"
-    if not is_numeric or (k := labels.nunique()) <= calibayes.compare.MANY_CLASSES:
+def quantity_notes(labels: Any, target: str) -> list[str]:
+    """A note if labels in memory look like a quantity. Raises ValueError if they certainly are one."""
+    kind = getattr(labels, "dtype", np.dtype(object)).kind
+    if kind == "f":  # those that are all whole were read as integers
+        raise ValueError(
+            f"column {target!r} holds numbers with decimals, such as {labels.iloc[0]:g}: it is a quantity, and these models "
+            "predict classes; choose another --target, or divide the numbers into classes first"
+        )
+    if kind not in "iu" or (k := labels.nunique()) <= calibayes.compare.MANY_CLASSES:
         return []
     return [f"the target has {k} distinct numbers: is it a quantity? Each number is taken as a class"]
 
@@ -211,7 +216,7 @@ def compare_command(
     missing_value: options.MissingValue = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Cross-validate each model with each training rule on the same folds and rank them by held-out error.
+    """Cross-validate each model with each training rule on the same folds and rank them by held-out log loss.
 
     Two classifiers of scikit-learn are compared, too.
     """
@@ -236,7 +241,7 @@ def compare_command(
         print_json(_as_json(data, ranking, results, count, seed))
         return
     print_table(ranking_table(ranking, count))
-    print_text(calibayes.compare.describe_best(ranking))
+    print_text(calibayes.compare.describe_best(results))
     if any(result.rule == calibayes.compare.NO_RULE for result in ranking):
         print_text(calibayes.compare.DESCRIPTION)
     _print_notes(results)
@@ -305,7 +310,7 @@ def _run(
 def ranking_table(ranking: list[calibayes.compare.MeanResult], count: int) -> RichTable:
     """The mean results as a table of at most 80 characters for errors and log losses of the usual size."""
     table = RichTable(
-        title=f"{count}-fold cross-validation, lowest held-out error first; mean and standard deviation over folds",
+        title=f"{count}-fold cross-validation, lowest held-out log loss first; mean and standard deviation over folds",
         title_justify="left",
         box=SIMPLE,
         padding=0,

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
+from sklearn.base import BaseEstimator, TransformerMixin
 from threadpoolctl import threadpool_limits
 
 from calibayes.core.abilities import Conjugate
-from calibayes.core.notices import counted
+from calibayes.core.notices import counted, discarded_warnings
 from calibayes.core.protocols import AdaptsFamilies, Array
 from calibayes.datasets import Dataset
 from calibayes.encoders.numbers import Clusters
@@ -23,24 +25,69 @@ from calibayes.estimators.tabular import KernelNB, NaiveBayes
 from calibayes.estimators.tree_augmented import TreeAugmentedNB
 from calibayes.families import Categorical, Diagonal, Full, Gaussian, Mixture, Tied, TiedDiagonal
 from calibayes.model.binding import categorical, numeric, positions
+from calibayes.model.decision import most_probable
 from calibayes.model.estimator import GenerativeEstimator, families_of
 from calibayes.model.recipe import TrainingOptions
 from calibayes.model.splits import shuffled_folds
 from calibayes.rules import rule_named
+from calibayes.tables.conversion import learn_conversion
 from calibayes.tables.read import read_frame
 from calibayes.tables.table import Table
 
 # -- Classifiers of scikit-learn that the models are compared with: ordinary preprocessing, nothing tuned ----
 
-MOST_CATEGORIES = 255
-"""scikit-learn's gradient boosting treats columns with fewer levels as categorical."""
+MOST_CATEGORIES = 254
+"""Most levels of a column, besides missing values, that scikit-learn's gradient boosting treats as categories."""
+
+
+class CalendarColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The columns of a data frame as the models of this package read them, for classifiers of scikit-learn.
+
+    Dates, also those that are written as text, become days, with columns of levels for month, weekday and hour as far as these
+    vary; durations become seconds, and objects that are all numbers become numbers. Identifiers (text of which nearly all values are
+    distinct) and columns without a value are left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"day": ["2024-01-31", "2024-02-29"], "kind": ["a", "b"]})
+    >>> CalendarColumns().fit_transform(table)
+           day kind day (month) day (weekday)
+    0  19753.0    a         Jan           Wed
+    1  19782.0    b         Feb           Thu
+    """
+
+    def fit(self, X: Any, y: Any = None) -> CalendarColumns:
+        """Learn which columns hold dates."""
+        table = read_frame(X)
+        with discarded_warnings():
+            self.conversion_ = learn_conversion(table, {}, levels=True)
+        empty = {j for j in range(len(table.names)) if table.missing_mask(j).all()}
+        self.left_out_ = empty.union(self.conversion_.identifiers)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The columns as numbers and levels; text that is no date in a column of dates is missing."""
+        import pandas as pd
+
+        with discarded_warnings():
+            table = self.conversion_.apply(read_frame(X))
+        used = [j for j in range(len(table.names)) if j not in self.left_out_]
+        return pd.DataFrame({table.names[j]: self._column(X, table, j) for j in used}, index=X.index)
+
+    def _column(self, X: Any, table: Table, j: int) -> Any:
+        """A column as it was given, unless the table reads it as something else."""
+        if j >= X.shape[1] or j in self.conversion_.converters:
+            return table.column(j)
+        is_read = getattr(X.dtypes.iloc[j], "kind", "O") == "O" and table.is_numeric(j)
+        return table.column(j) if is_read else X.iloc[:, j]
 
 
 def columns_by_type(frame: Any) -> tuple[list[str], list[str]]:
-    """Names of the numeric columns of a pandas data frame, and of all others; columns without a value are left out."""
-    known = [name for name in frame.columns if frame[name].notna().any()]
-    numbers = [name for name in known if frame[name].dtype.kind in "iuf"]
-    return numbers, [name for name in known if name not in numbers]
+    """Names of the numeric columns among those that `CalendarColumns` makes of a data frame, and of all others."""
+    made = CalendarColumns().fit_transform(frame)
+    numbers = [name for name in made.columns if made[name].dtype.kind in "iuf"]
+    return numbers, [name for name in made.columns if name not in numbers]
 
 
 def logistic_regression(frame: Any) -> Any:
@@ -52,20 +99,20 @@ def logistic_regression(frame: Any) -> Any:
     scaled = pipeline.make_pipeline(imputer, preprocessing.StandardScaler())
     coded = preprocessing.OneHotEncoder(handle_unknown="ignore")
     columns = compose.make_column_transformer((scaled, numbers), (coded, others))
-    return pipeline.make_pipeline(columns, linear_model.LogisticRegression(max_iter=1000))
+    return pipeline.make_pipeline(CalendarColumns(), columns, linear_model.LogisticRegression(max_iter=1000))
 
 
 def gradient_boosting(frame: Any) -> Any:
-    """Numbers as they are; everything else as categories of the trees."""
+    """Numbers as they are; everything else as categories of the trees, the rarest of too many together."""
     from sklearn import compose, ensemble, pipeline, preprocessing
 
     numbers, others = columns_by_type(frame)
     missing = {"handle_unknown": "use_encoded_value", "unknown_value": -1, "encoded_missing_value": -1}
-    coded = preprocessing.OrdinalEncoder(**missing)
+    coded = preprocessing.OrdinalEncoder(max_categories=MOST_CATEGORIES, **missing)
     columns = compose.make_column_transformer((coded, others), ("passthrough", numbers))
-    categories = [j for j, name in enumerate(others) if frame[name].nunique() < MOST_CATEGORIES]
+    categories = list(range(len(others)))
     trees = ensemble.HistGradientBoostingClassifier(categorical_features=categories, random_state=0)
-    return pipeline.make_pipeline(columns, trees)
+    return pipeline.make_pipeline(CalendarColumns(), columns, trees)
 
 
 BASELINES: Mapping[str, Callable[[Any], Any]] = {
@@ -79,7 +126,8 @@ NO_RULE = "-"
 
 DESCRIPTION = (
     "sklearn-LogReg and sklearn-HistGB are scikit-learn's LogisticRegression (imputed, standardized, one-hot encoded "
-    "columns) and HistGradientBoostingClassifier, not tuned."
+    "columns) and HistGradientBoostingClassifier, not tuned. They get dates as the models of this package do: days, month, "
+    "weekday and hour."
 )
 """What the names mean, for a line below a table."""
 
@@ -118,7 +166,9 @@ MODELS: Mapping[str, Callable[[], Any]] = {
 default of `NaiveBayes`), five k-means bins as in the papers, bins in a dependence tree, a Gaussian with one of four
 covariance shapes, a mixture of three Gaussians. BayesClassifier is an ensemble."""
 
-ENSEMBLES = ("BayesClassifier",)
+DEFAULT = ("BayesClassifier", "rc")
+"""The model that is taken unless another one is better beyond doubt."""
+ENSEMBLES = (DEFAULT[0],)
 """Models whose members have rules of their own; listed under "rc", which trains most members."""
 
 
@@ -220,6 +270,13 @@ def run_fold(
     data: Dataset, model: str, rule: str, split: tuple[Array, Array], jobs: int | None = None
 ) -> FoldResult:
     """Train on the training rows of a split and score on the held-out rows."""
+    return fold_predictions(data, model, rule, split, jobs)[0]
+
+
+def fold_predictions(
+    data: Dataset, model: str, rule: str, split: tuple[Array, Array], jobs: int | None = None
+) -> tuple[FoldResult, Array]:
+    """The result of `run_fold`, and log p(class | x) of the held-out rows in ascending order, (m, k)."""
     training, held_out = (np.sort(rows) for rows in split)
     target, frame = np.asarray(data.target), data.data.iloc[training]
     if is_baseline := model in BASELINES:
@@ -233,11 +290,12 @@ def run_fold(
         warnings.simplefilter("always")
         estimator.fit(frame, target[training])
     seconds = time.perf_counter() - start
-    scores = _scores(estimator, data.data.iloc[training], target[training])
-    held_out_scores = _scores(estimator, data.data.iloc[held_out], target[held_out])
+    scores = _scores(estimator.classes_, _log_posterior(estimator, frame), target[training])
+    log_posterior = _log_posterior(estimator, data.data.iloc[held_out])
+    held_out_scores = _scores(estimator.classes_, log_posterior, target[held_out])
     members = getattr(estimator, "models_", {model: estimator}).values()
     histories = [member.history_["error"] for member in members if hasattr(member, "history_")]
-    return FoldResult(
+    result = FoldResult(
         model,
         rule,
         error=held_out_scores["error"],
@@ -248,15 +306,15 @@ def run_fold(
         seconds=seconds,
         notes=tuple(str(warning.message) for warning in caught),
     )
+    return result, log_posterior
 
 
-def _scores(estimator: Any, frame: Any, target: Array) -> Mapping[str, float]:
-    """Error, soft error and log loss on these rows."""
-    log_posterior = _log_posterior(estimator, frame)
-    truth = np.asarray(np.searchsorted(estimator.classes_, target))
+def _scores(classes: Array, log_posterior: Array, target: Array) -> Mapping[str, float]:
+    """Error, soft error and log loss of predictions for rows with these labels."""
+    truth = np.asarray(np.searchsorted(classes, target))
     true_class = log_posterior[np.arange(len(truth)), truth]
     return {
-        "error": float(np.mean(np.argmax(log_posterior, axis=1) != truth)),
+        "error": float(np.mean(most_probable(log_posterior) != truth)),
         "soft_error": float(np.mean(-np.expm1(true_class))),
         "log_loss": float(-np.mean(true_class)),
     }
@@ -269,7 +327,10 @@ def _log_posterior(estimator: Any, frame: Any) -> Array:
     return np.log(np.maximum(estimator.predict_proba(frame), np.finfo(np.float64).eps))
 
 
-# -- Average the fold results of each model and rule, and rank them by held-out error ------------------------
+# -- Average the fold results of each model and rule, and rank them by held-out log loss ---------------------
+
+LEVEL = 0.05
+"""Probability that any difference is called significant where there is none."""
 
 
 @dataclass(frozen=True)
@@ -289,9 +350,12 @@ class MeanResult:
 
 
 def rank_results(results: Sequence[FoldResult]) -> list[MeanResult]:
-    """Mean results by increasing held-out error, ties by log loss."""
+    """Mean results by increasing held-out log loss, ties by error.
+
+    The log loss of the probabilities differs less from fold to fold than the error, which counts decisions.
+    """
     means = [_mean_result(*pair, group) for pair, group in by_model(results).items()]
-    return sorted(means, key=lambda result: (round(result.error, 12), result.log_loss))
+    return sorted(means, key=lambda result: (round(result.log_loss, 12), result.error))
 
 
 def by_model(results: Sequence[FoldResult]) -> dict[tuple[str, str], list[FoldResult]]:
@@ -306,18 +370,76 @@ def _mean_result(model: str, rule: str, group: Sequence[FoldResult]) -> MeanResu
     names = ("error", "log_loss", "training_error", "soft_error", "updates", "seconds")
     values = {name: [getattr(result, name) for result in group] for name in names}
     means = {name: float(np.mean(numbers)) for name, numbers in values.items()}
-    spreads = {f"{name}_spread": float(np.std(values[name])) for name in ("error", "log_loss")}
+    with np.errstate(invalid="ignore"):  # infinite log losses have no standard deviation
+        spreads = {f"{name}_spread": float(np.std(values[name])) for name in ("error", "log_loss")}
     return MeanResult(model, rule, **means, **spreads)
 
 
-def describe_best(ranking: Sequence[MeanResult]) -> str:
-    """The best result, compared with maximum likelihood of the same model, and with the best of scikit-learn or of ours."""
-    best = ranking[0]
-    sentence = f"Best on held-out rows: {_named(best)}"
+def fold_interval(scores: Array, tests: int = 1) -> tuple[float, float, float]:
+    """Mean over folds and its confidence interval, corrected for shared training rows (Nadeau and Bengio 2003).
+
+    The intervals of so many ``tests`` cover all means together with 95 % (Bonferroni). NaN ends: fewer than two folds, or scores
+    that are not finite.
+
+    >>> fold_interval(np.array([0.1, 0.1, 0.1]))
+    (0.1, 0.1, 0.1)
+    """
+    folds, mean = len(scores), float(np.round(scores.mean(), 15))
+    if folds < 2 or not np.isfinite(mean):
+        return mean, float("nan"), float("nan")
+    error = np.sqrt((1 / folds + 1 / (folds - 1)) * scores.var(ddof=1))
+    half = float(stdtrit(folds - 1, 1.0 - LEVEL / (2 * tests)) * np.round(error, 12))
+    return mean, mean - half, mean + half
+
+
+def differences(
+    results: Sequence[FoldResult], reference: tuple[str, str]
+) -> dict[tuple[str, str], tuple[float, float, float]]:
+    """(model, rule) -> log loss minus that of the reference, fold by fold: mean and interval of all pairs together."""
+    losses = {pair: np.array([fold.log_loss for fold in group]) for pair, group in by_model(results).items()}
+    tests = max(len(losses) - 1, 1)
+    with np.errstate(invalid="ignore"):  # two infinite log losses: their difference is not known
+        return {pair: fold_interval(own - losses[reference], tests) for pair, own in losses.items()}
+
+
+def recommended(results: Sequence[FoldResult]) -> tuple[str, str] | None:
+    """The default model, unless another one of this package has a lower log loss beyond doubt, fold by fold.
+
+    Without the default it is the model of lowest log loss. None if only baselines were compared.
+    """
+    ranked = [(each.model, each.rule) for each in rank_results(results) if each.rule != NO_RULE]
+    if DEFAULT not in ranked:
+        return ranked[0] if ranked else None
+    apart = differences(results, DEFAULT)
+    return next((pair for pair in ranked if apart[pair][2] < 0.0), DEFAULT)
+
+
+def not_distinguishable(results: Sequence[FoldResult]) -> list[tuple[str, str]]:
+    """The models and rules whose log loss is not higher than the lowest one beyond doubt, in the order of their ranks."""
+    first, *others = [(each.model, each.rule) for each in rank_results(results)]
+    apart = differences(results, first)
+    return [pair for pair in others if not apart[pair][1] > 0.0]
+
+
+def method_name(model: str, rule: str) -> str:
+    """A model and its rule as text."""
+    return model if rule == NO_RULE or model in ENSEMBLES else f"{model}, {rule}"
+
+
+def describe_best(results: Sequence[FoldResult]) -> str:
+    """The lowest log loss, what cannot be distinguished from it, the best of the other side, and which model to take."""
+    ranking = rank_results(results)
+    best, chosen = ranking[0], recommended(results)
     others = [result for result in ranking if (result.rule == NO_RULE) != (best.rule == NO_RULE)]
     whose = "this package" if best.rule == NO_RULE else "scikit-learn"
     other = f" Best of {whose}: {_named(others[0])}." if others else ""
-    return f"{sentence}{_likelihood_clause(best, ranking)}.{other}"
+    close = len(not_distinguishable(results))
+    ties = (
+        f" Not distinguishable from it on these folds: {close} of {len(ranking) - 1} others." if close else ""
+    )
+    kept = " No other model of this package is better beyond doubt than the default, BayesClassifier."
+    is_kept = chosen == DEFAULT and (best.model, best.rule) != DEFAULT
+    return f"Lowest log loss on held-out rows: {_named(best)}{_likelihood_clause(best, ranking)}.{other}{ties}{kept if is_kept else ''}"
 
 
 def _named(result: MeanResult) -> str:
@@ -340,12 +462,14 @@ __all__ = [
     "BASELINES",
     "MODELS",
     "RULES",
+    "CalendarColumns",
     "FoldResult",
     "MeanResult",
     "compare",
     "describe_best",
     "model_rule_pairs",
     "rank_results",
+    "recommended",
     "run_fold",
     "stratified_folds",
 ]

@@ -111,6 +111,19 @@ class PlainText(str):
         return f"<pre>{html.escape(self)}</pre>"
 
 
+def printable(text: Any) -> str:
+    """A name or value of a table on one line, with characters that are not printable escaped as by `repr`.
+
+    Names of columns, levels and classes may come from strangers: escape sequences would change the terminal, line breaks and
+    marks of direction what a reader believes to be the text of this package. Everything that is printed passes here.
+
+    >>> print(printable("a\\x1b[31m\\nb"))
+    a\\x1b[31m\\nb
+    """
+    name = str(text)
+    return name if name.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+
+
 def text_table(lines: Sequence[Sequence[str]]) -> str:
     """Lines of cells as text with left-aligned columns, two spaces apart; all lines have the same number of cells.
 
@@ -119,8 +132,9 @@ def text_table(lines: Sequence[Sequence[str]]) -> str:
     age   numeric
     town  categorical
     """
-    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
-    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
+    shown = [list(map(printable, line)) for line in lines]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in shown]
     return "\n".join("  ".join(cells).rstrip() for cells in padded)
 
 
@@ -131,13 +145,13 @@ def shortened(lines: Sequence[Sequence[str]], most: int = 20) -> str:
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """Names with commas, at most so many; then how many more there are.
+    """Names with commas, at most so many, as `printable` text; then how many more there are.
 
     >>> listed(["a", "b", "c"], most=2)
     'a, b, ... and 1 more'
     """
     more = len(names) - most
-    return ", ".join(names[:most]) + (f", ... and {more} more" if more > 0 else "")
+    return ", ".join(map(printable, names[:most])) + (f", ... and {more} more" if more > 0 else "")
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

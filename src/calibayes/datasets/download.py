@@ -17,6 +17,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from calibayes.core.notices import listed
 from calibayes.core.replaced_file import replaced_file
 
 
@@ -266,7 +267,7 @@ def _convert(arff: Path, path: Path, target: str, ignored: set[str]) -> Path:
     with arff.open(encoding="utf-8", errors="replace", newline="") as file:
         names, rows = read_arff(file)
     if target not in names:
-        raise ValueError(f"{arff.name} has no column {target!r}; its columns are {', '.join(names)}")
+        raise ValueError(f"{arff.name} has no column {target!r}; its columns are {listed(names)}")
     features = [j for j, name in enumerate(names) if name != target and name not in ignored]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

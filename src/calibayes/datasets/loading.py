@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from calibayes.core.notices import counted
+from calibayes.core.notices import counted, listed
 from calibayes.core.protocols import Array
 from calibayes.datasets.download import SOURCES, Opener, cached_file, download_dataset, open_url
 from calibayes.streams.text_input import read_whole
@@ -154,7 +154,7 @@ def labeled_data(table: Table, target: str, where: str, name: str, notes: tuple[
     Raises ValueError if there is no column ``target``, no other column or no labeled row.
     """
     if target not in table.names:
-        raise ValueError(f"{where} has no column {target!r}; its columns are {', '.join(table.names)}")
+        raise ValueError(f"{where} has no column {target!r}; its columns are {listed(table.names)}")
     if len(table.names) == 1:
         raise ValueError(f"{where} has only the target column {target!r}; at least one feature is needed")
     columns, labels = table.without(target)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from calibayes.core.notices import counted, listed, shortened
+from calibayes.core.notices import counted, listed, printable, shortened
 from calibayes.files import container
 from calibayes.files.codec import PLAIN_VALUES, SHORT_FORMS, Reader
 from calibayes.files.container import ModelFileError, read_document
@@ -118,7 +118,7 @@ class FileDescription:
             f"format {self.format_version}, written by calibayes {printed(self.calibayes_version)}",
             f"{counted(len(self.classes), 'class', 'classes')}: {labels}",
             f"training table: {counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}",
-            *([shortened([("column", "kind", "missing"), *columns])] if columns else []),
+            *([shortened([("column", "type", "missing"), *columns])] if columns else []),
             f"training rows kept in the model: {self.kept_rows}" + (f" (tensors {kept})" if kept else ""),
             f"{counted(len(self.tensors), 'tensor')}, {sizes}",
             "only the header was read: the checksum of the tensors was not checked",
@@ -219,10 +219,9 @@ def _row_tensors(node: Any, holding: bool = False) -> Iterator[str]:
 
 
 def printed(value: Any, longest: int = LONGEST_PRINTED) -> str:
-    """Text of a file in one line, cut off if it is long, without characters that change a terminal."""
+    """Text of a file as `printable` text, cut off if it is long."""
     text = str(value)
-    shown = "".join(c if c.isprintable() else "?" for c in text[:longest])
-    return shown + ("..." if len(text) > longest else "")
+    return printable(text[:longest]) + ("..." if len(text) > longest else "")
 
 
 def size_text(size: int) -> str:

@@ -113,7 +113,7 @@ def position(name: Any, table: Columns) -> int:
     """The position of a column given by name or position."""
     if isinstance(name, str):
         if name not in table.names:
-            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(table.names)}")
+            raise ValueError(f"there is no column {name!r}; the columns are {listed(table.names)}")
         return table.names.index(name)
     d = len(table.source_names)
     if not isinstance(name, int | np.integer) or not -d <= name < d:

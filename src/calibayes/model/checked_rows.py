@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from calibayes.core.notices import counted, note_once
+from calibayes.core.notices import counted, listed, note_once
 from calibayes.core.protocols import Array, Source
 from calibayes.kernels.dispatch import native_kernels
 from calibayes.model.delegates import feature
@@ -181,7 +181,9 @@ def convert(estimator: Any, table: Table) -> Table:
             table = replace(table, conversion=ColumnConversion(table.names, table.types()))
         else:
             sample = sample_of(table, np.broadcast_to(1.0, table.n), None).table
-            table = learn_conversion(sample, given, levels=tags.string).apply(table)
+            table = learn_conversion(
+                sample, given, levels=tags.string, has_kinds=hasattr(estimator, "kinds")
+            ).apply(table)
     estimator.conversion_ = table.conversion
     return table
 
@@ -258,8 +260,8 @@ def _difference(names: tuple[str, ...], known: tuple[str, ...]) -> str:
     """How names differ from the known ones. Another order is refused, as scikit-learn does for data frames."""
     unknown = [name for name in names if name not in known]
     lost = [name for name in known if name not in names]
-    parts = [f"{', '.join(unknown)} unknown"] * bool(unknown) + [f"{', '.join(lost)} missing"] * bool(lost)
-    return "; ".join(parts) or f"they must be in the order {', '.join(known)}"
+    parts = [f"{listed(unknown)} unknown"] * bool(unknown) + [f"{listed(lost)} missing"] * bool(lost)
+    return "; ".join(parts) or f"they must be in the order {listed(known, most=len(known))}"
 
 
 # -- Training rows that a fitted model keeps: which estimators do, and how many ------------------------------

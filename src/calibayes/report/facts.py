@@ -16,7 +16,7 @@ from calibayes.analysis.held_out import GIVEN_ROWS
 from calibayes.checks import Findings
 from calibayes.checks.run import known_codes, run_on
 from calibayes.checks.subject import subject_of
-from calibayes.compare import ENSEMBLES, MODELS, FoldResult
+from calibayes.compare import DEFAULT, MODELS, FoldResult, method_name
 from calibayes.core.notices import listed
 from calibayes.core.protocols import Array
 from calibayes.estimators.tabular import NaiveBayes
@@ -57,7 +57,7 @@ class ReportOptions:
 STAGES = {
     "reading the table": 0.02,
     "comparing models": 0.6,
-    "training the best model on all rows": 0.8,
+    "training the model on all rows": 0.8,
     "predicting held-out rows": 0.84,
     "explaining decisions": 0.88,
     "looking for wrong labels": 0.89,
@@ -110,7 +110,10 @@ def refuse_early(options: ReportOptions, k: int) -> None:
 def predicted_facts(
     model: Any, rows: ReportRows, record: HeldOut | None, costs: Array | None, stages: Stages
 ) -> dict[str, Any]:
-    """Quality, reasons and suspicious labels, from the predictions for held-out rows."""
+    """Quality, reasons and suspicious labels, from the predictions for held-out rows.
+
+    Single rows are explained by a model that was not trained on them: this one, or the same without these rows.
+    """
     if record is None:
         why = f"{type(model).__name__} predicts no probabilities (it has no method predict_proba)"
         for what in ("Quality on held-out rows", "Reasons for predictions", "Labels that look wrong"):
@@ -120,13 +123,25 @@ def predicted_facts(
         made: dict[str, Any] = {"quality": quality_facts(record, model.classes_, costs)}
     refused = reason_facts.why_not_explained(model, rows)
     with stages.stage("explaining decisions"):
+        judge = None if refused else _judge(model, rows, record, stages)
         if refused:
             stages.skip("Reasons for predictions", refused)
         else:
-            made["reasons"] = reason_facts.reason_facts(model, rows, record)
+            made["reasons"] = reason_facts.reason_facts(model, judge, rows, record)
     with stages.stage("looking for wrong labels"):
-        made["labels"] = reason_facts.label_facts(model, rows, record, has_reasons=refused is None)
+        made["labels"] = reason_facts.label_facts(judge, model.classes_, rows, record)
     return made
+
+
+def _judge(model: Any, rows: ReportRows, record: HeldOut, stages: Stages) -> Any:
+    """A model that was not trained on the rows that are explained one by one; None if it cannot be trained."""
+    if record.how == GIVEN_ROWS:
+        return model
+    try:
+        return reason_facts.without_rows(model, rows, reason_facts.rows_to_explain(record, model.classes_))
+    except ranking_facts.REFUSALS as refused:
+        stages.skip("Reasons for single rows", f"the model cannot be trained without them: {refused}")
+        return None
 
 
 def python_facts(model: Any, source: str | None, stages: Stages) -> str | None:
@@ -159,12 +174,10 @@ def findings_of(
         return run_on(subject, known_codes(ignore))
 
 
-# -- The facts about a table: a comparison of models, and a description of the best one -----------------------
+# -- The facts about a table: a comparison of models, and a description of one of them ------------------------
 
 LISTED_COLUMNS = 10
 """Most columns without enough values that are listed by name."""
-DEFAULT = ("BayesClassifier", "rc")
-"""The model of a report without a comparison."""
 
 
 def facts_of_table(X: Any, y: Any, options: ReportOptions) -> tuple[Facts, Any]:
@@ -175,17 +188,19 @@ def facts_of_table(X: Any, y: Any, options: ReportOptions) -> tuple[Facts, Any]:
         refuse_early(options, len(set(rows.labels.tolist())))
     everything, rows = rows, _learnable(rows, options, stages)
     sample = ranking_facts.compared_rows(rows, options.max_rows, options.seed)
-    results, ranking = _compared(rows, sample, options, stages)
-    best = None if ranking is None else ranking_facts.best_own(ranking)
-    pair = (best.model, best.rule) if best is not None and best.model in MODELS else DEFAULT
-    with stages.stage("training the best model on all rows"):
-        model, record = _trained(rows, pair, options)
+    results, predictions, ranking = _compared(rows, sample, options, stages)
+    pair = (ranking.chosen if ranking is not None else None) or DEFAULT
+    with stages.stage("training the model on all rows"):
+        model = _trained(rows, pair, options)
+        if pair in predictions and len(sample) == len(rows):
+            model.held_out_ = ranking_facts.record_of_folds(predictions[pair], rows.labels)
+        record = model.held_out_
     table = table_facts(everything, model)
     made = predicted_facts(model, rows, record, options.costs, stages)
     facts = Facts(
         title=options.title or "Report on a table",
         about=f"{counts(len(rows), 'row')}, {counts(len(table.columns), 'column')}, {counts(len(table.classes), 'class', 'classes')}",
-        model=pair[0] if pair[0] in ENSEMBLES else f"{pair[0]}, rule {pair[1]}",
+        model=method_name(*pair),
         table=table,
         ranking=ranking,
         curves=_curves(sample, ranking, model, options, stages),
@@ -222,12 +237,12 @@ def _source(source: str | None, everything: ReportRows, rows: ReportRows) -> str
 
 def _compared(
     rows: ReportRows, sample: ReportRows, options: ReportOptions, stages: Stages
-) -> tuple[list[FoldResult] | None, RankingFacts | None]:
-    """Results of the comparison on a sample of the rows; None if a class is too small for folds."""
+) -> tuple[list[FoldResult] | None, ranking_facts.Predictions, RankingFacts | None]:
+    """Results and predictions of the comparison on a sample of the rows; None if a class is too small for folds."""
     if not (folds := ranking_facts.fold_count(sample.labels, options.folds)):
         why = "a class has only one row, which cannot be both held out and used for training"
         stages.skip("Models compared", why)
-        return None, None
+        return None, {}, None
     pairs, skipped = ranking_facts.chosen_pairs(rows.frame, options.models, options.rules)
     stages.skipped.extend(skipped)
 
@@ -236,21 +251,20 @@ def _compared(
 
     given = (sample, pairs, folds, options.seed, options.n_jobs, report)
     with stages.stage("comparing models"):
-        results, refused = ranking_facts.fold_results(*given)
+        results, predictions, refused = ranking_facts.fold_results(*given)
     stages.skipped.extend(refused)
-    return results, ranking_facts.ranking_facts(results, len(sample), len(rows))
+    return results, predictions, ranking_facts.ranking_facts(results, len(sample), len(rows))
 
 
-def _trained(rows: ReportRows, pair: tuple[str, str], options: ReportOptions) -> tuple[Any, HeldOut]:
-    """The best model trained on all rows, and its predictions for held-out rows. The comparison lists its warnings."""
+def _trained(rows: ReportRows, pair: tuple[str, str], options: ReportOptions) -> Any:
+    """The model trained on all rows. The comparison lists its warnings."""
     name, rule = pair
     model = MODELS[name]()
-    model.set_params(random_state=options.seed, **({} if name in ENSEMBLES else {"rule": rule}))
+    model.set_params(random_state=options.seed, **({} if pair == DEFAULT else {"rule": rule}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.set_params(n_jobs=options.n_jobs).fit(rows.frame, rows.labels)
-        record = model.held_out_
-    return model.set_params(n_jobs=None), record
+    return model.set_params(n_jobs=None)
 
 
 def _curves(

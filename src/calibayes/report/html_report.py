@@ -107,7 +107,9 @@ def report_on_table(
     title: str | None = None,
     source: str | None = None,
 ) -> Report:
-    """Compare models on a table, train the best one on all rows, and describe table and model on one page.
+    """Compare models on a table, train one on all rows, and describe table and model on one page.
+
+    The model is the default, `BayesClassifier`, unless another one has a lower log loss beyond doubt (paired over the folds).
 
     All scores are of rows that the model was not trained on, unless the page says otherwise.
 
@@ -133,7 +135,7 @@ def report_on_table(
     n_jobs : int, default=1
         Number of threads of a fit; None is the default of the estimators.
     max_rows : int, optional
-        Most rows that models are compared on, 5,000 by default. The best model is trained on all rows.
+        Most rows that models are compared on, 5,000 by default. One model is trained on all rows.
     progress : function, optional
         Called with the name of the current stage and the completed share of the work, from 0 to 1.
     title : str, optional

@@ -1,4 +1,4 @@
-"""Models and rules ranked by their errors on held-out folds, with confidence intervals."""
+"""Models and rules ranked by their log losses on held-out folds, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from calibayes import compare
-from calibayes.compare import FoldResult
+from calibayes.compare import FoldResult, method_name
 from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset
 from calibayes.model.recipe import TrainingOptions
 from calibayes.model.splits import stratified_subset
+from calibayes.model.training_rows import HeldOut
 from calibayes.ranks import rank_summary
 from calibayes.report.markup import count, counts
 from calibayes.report.table_facts import ReportRows
@@ -39,6 +39,8 @@ FEWEST_VALUES = 10
 """Fewest values of a column in the compared rows; models are trained without columns that have fewer."""
 
 Progress = Callable[[str, float], None]
+Predictions = dict[tuple[str, str], list[tuple[Array, Array]]]
+"""(model, rule) -> rows of each fold, ascending, and log p(class | x) for them."""
 
 
 def compared_rows(rows: ReportRows, most: int | None, seed: int) -> ReportRows:
@@ -91,13 +93,14 @@ def fold_results(
     seed: int,
     n_jobs: int | None,
     progress: Progress,
-) -> tuple[list[FoldResult], list[Skipped]]:
-    """Scores of each pair on each fold, and the pairs that cannot be trained. Raises the first error if none can."""
+) -> tuple[list[FoldResult], Predictions, list[Skipped]]:
+    """Scores and predictions of each pair on each fold, and pairs that cannot be trained. Raises the first error if none can."""
     import pandas as pd
 
     data = Dataset("table", rows.frame.reset_index(drop=True), pd.Series(rows.labels, name="target"))
     splits = compare.stratified_folds(rows.labels, folds, seed)
     results: list[FoldResult] = []
+    predictions: Predictions = {}
     refused: dict[str, Exception] = {}
     for place, (model, rule) in enumerate(pairs):
         name, jobs = method_name(model, rule), 1 if model in compare.BASELINES else n_jobs
@@ -106,27 +109,34 @@ def fold_results(
                 progress(f"comparing {name}", (place + number / folds) / len(pairs))
                 # A second thread hardly helps a baseline on so few rows, and costs much on a busy machine.
                 with threadpool_limits(jobs):
-                    results.append(compare.run_fold(data, model, rule, split, jobs))
+                    result, log_posterior = compare.fold_predictions(data, model, rule, split, jobs)
+                results.append(result)
+                predictions.setdefault((model, rule), []).append((np.sort(split[1]), log_posterior))
         except REFUSALS as refusal:
             refused[name] = refusal
             results = [each for each in results if (each.model, each.rule) != (model, rule)]
     if not results:
         raise next(iter(refused.values()))
-    return results, [Skipped(f"Model {name}", str(refusal)) for name, refusal in refused.items()]
+    return results, predictions, [Skipped(f"Model {name}", str(refusal)) for name, refusal in refused.items()]
 
 
-def method_name(model: str, rule: str) -> str:
-    """A model and its rule as text."""
-    return model if rule == compare.NO_RULE or model in compare.ENSEMBLES else f"{model}, {rule}"
+def record_of_folds(parts: Sequence[tuple[Array, Array]], labels: Array) -> HeldOut:
+    """The predictions of one model for the rows of all folds, which have equal weights: means over rows are those over folds."""
+    places, log_posterior = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order, n = np.argsort(places), len(places)
+    weight = np.concatenate([np.full(len(rows), n / (len(parts) * len(rows))) for rows, _ in parts])
+    codes = np.unique(labels, return_inverse=True)[1]
+    how = f"the {len(parts)} folds of the comparison"
+    return HeldOut(log_posterior[order], codes, weight[order], np.arange(n), how)
 
 
 def ranking_facts(results: Sequence[FoldResult], rows: int, all_rows: int) -> RankingFacts:
-    """The methods, best first."""
+    """The methods, lowest log loss first."""
     ranked, groups = compare.rank_results(results), compare.by_model(results)
     pairs = [(each.model, each.rule) for each in ranked]
     errors = {pair: np.array([fold.error for fold in groups[pair]]) for pair in pairs}
     losses = {pair: np.array([fold.log_loss for fold in groups[pair]]) for pair in pairs}
-    first = errors[pairs[0]]
+    apart = compare.differences(results, pairs[0])
     methods = tuple(
         MethodFacts(
             method_name(*pair),
@@ -135,47 +145,36 @@ def ranking_facts(results: Sequence[FoldResult], rows: int, all_rows: int) -> Ra
             interval(losses[pair], floor=0.0),
             each.training_error,
             each.seconds,
-            interval(errors[pair] - first),
+            Interval(*apart[pair]),
         )
         for pair, each in zip(pairs, ranked, strict=True)
     )
     notes = Counter(re.sub(r"\s+", " ", note) for result in results for note in set(result.notes))
-    return RankingFacts(methods, _ranks(methods, errors), len(first), rows, all_rows, dict(notes))
+    chosen, close = compare.recommended(results), len(compare.not_distinguishable(results))
+    folds = len(groups[pairs[0]])
+    return RankingFacts(methods, _ranks(methods, losses), chosen, close, folds, rows, all_rows, dict(notes))
 
 
-def interval(scores: Array, floor: float = -np.inf) -> Interval:
-    """The mean over folds with a confidence interval of 95 %, corrected for shared training rows (Nadeau and Bengio 2003).
-
-    >>> interval(np.array([0.1, 0.1, 0.1]))
-    Interval(mean=0.1, low=0.1, high=0.1)
-    """
-    folds, mean = len(scores), float(np.round(scores.mean(), 15))
-    if folds < 2 or not np.isfinite(mean):
-        return Interval(mean, float("nan"), float("nan"))
-    error = np.sqrt((1 / folds + 1 / (folds - 1)) * scores.var(ddof=1))
-    half = float(stats.t.ppf(0.975, folds - 1) * np.round(error, 12))
-    return Interval(mean, max(mean - half, floor), mean + half)
+def interval(scores: Array, floor: float) -> Interval:
+    """The mean over folds with a confidence interval of 95 % that does not end below ``floor``."""
+    mean, low, high = compare.fold_interval(scores)
+    return Interval(mean, max(low, floor), high)
 
 
-def _ranks(methods: Sequence[MethodFacts], errors: dict[tuple[str, str], Array]) -> RankFacts | None:
+def _ranks(methods: Sequence[MethodFacts], losses: dict[tuple[str, str], Array]) -> RankFacts | None:
     """Ranks of the best rule of each model; None for fewer than three models or for folds without a difference."""
     best: dict[str, MethodFacts] = {}
     for method in methods:
         best.setdefault(method.model, method)
-    if len(best) < 3 or len(next(iter(errors.values()))) < 2:
+    if len(best) < 3 or len(next(iter(losses.values()))) < 2:
         return None
     names = [method.name for method in best.values()]
-    table = np.stack([errors[method.model, method.rule] for method in best.values()], axis=1)
-    summary = rank_summary(np.round(table, 12), names)
+    table = np.stack([losses[method.model, method.rule] for method in best.values()], axis=1)
+    summary = rank_summary(np.round(np.nan_to_num(table), 12), names)
     order = np.argsort(summary.average_ranks, kind="stable")
     ranks = tuple(summary.average_ranks[order].tolist())
     tests = (summary.critical_difference, summary.friedman_p, summary.rows)
     return RankFacts(tuple(names[j] for j in order), ranks, *tests)
-
-
-def best_own(ranking: RankingFacts) -> MethodFacts:
-    """The best method of this package; the best of all if none was compared."""
-    return next((method for method in ranking.methods if method.rule != compare.NO_RULE), ranking.methods[0])
 
 
 def sampling_note(ranking: RankingFacts) -> str:

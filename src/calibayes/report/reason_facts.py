@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from calibayes.analysis.explanation import OrderSampling, explanation_of
-from calibayes.analysis.label_issues import judged
+from calibayes.analysis.label_issues import Judged, judged
 from calibayes.analysis.marginals import ColumnSum
 from calibayes.core.protocols import Array
 from calibayes.engines import computing
@@ -51,33 +51,59 @@ def why_not_explained(model: Any, rows: ReportRows) -> str | None:
     return None
 
 
-def reason_facts(model: Any, rows: ReportRows, record: HeldOut) -> values.ReasonFacts:
-    """Mean contributions over a sample of the held-out rows, and the contributions in a few single rows."""
+def reason_facts(model: Any, judge: Any, rows: ReportRows, record: HeldOut) -> values.ReasonFacts:
+    """Mean contributions over a sample of the held-out rows, and those in single rows, by a ``judge`` not trained on these."""
     order = np.random.default_rng(0).permutation(len(record.rows))
     sample = np.sort(record.rows[order[:ROWS]])
     explained = model.explain(rows.table_rows(sample), permutations=PERMUTATIONS)
-    overall = {name: size for name, size in explained.overall().items() if name != "class prior"}
-    singles = tuple(_singles(model, rows, record))
-    return values.ReasonFacts(overall, len(sample), explained.permutations, singles)
+    singles = () if judge is None else tuple(_singles(judge, rows, record))
+    return values.ReasonFacts(explained.overall(), len(sample), explained.permutations, singles)
 
 
-def _singles(model: Any, rows: ReportRows, record: HeldOut) -> Iterator[values.RowReasons]:
-    classes = model.classes_
+def rows_to_explain(record: HeldOut, classes: Array) -> Array:
+    """Positions in the table of the rows that are explained one by one."""
+    places = [place for place, _ in chosen_rows(record, classes)]
+    return np.unique(record.rows[[*places, *suspects(record)[1]]])
+
+
+def without_rows(model: Any, rows: ReportRows, left_out: Array) -> Any:
+    """The model trained on all other rows. Raises ValueError if a class has no row among them."""
+    kept = np.setdiff1d(np.arange(len(rows)), left_out)
+    if lost := set(rows.labels.tolist()) - set(rows.labels[kept].tolist()):
+        raise ValueError(f"class {lost.pop()!r} has no other rows")
+    part = rows.only(kept)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit to all rows gives the same warnings
+        return clone(model).fit(part.frame, part.labels)
+
+
+def _singles(judge: Any, rows: ReportRows, record: HeldOut) -> Iterator[values.RowReasons]:
+    """Rows, with the prediction, its probability and its reasons all by one model that was not trained on them."""
+    classes = judge.classes_
     chosen = chosen_rows(record, classes)
-    places = [place for place, _ in chosen]
-    explained = model.explain(rows.table_rows(record.rows[places]), permutations=PERMUTATIONS)
+    given = rows.table_rows(record.rows[[place for place, _ in chosen]])
+    explained = judge.explain(given, permutations=PERMUTATIONS)
+    log_posterior = np.asarray(judge.predict_log_proba(given))
     for number, (place, why) in enumerate(chosen):
-        row, decided = int(record.rows[place]), int(np.argmax(record.log_posterior[place]))
-        listed, rest = _contributions(explained.names, explained.contributions[number], rows.frame, row)
+        row, label = int(record.rows[place]), classes[record.codes[place]]
+        first, second = (explained.chosen[number], explained.other[number])
+        if ("mistake" in why and first == label) or ("typical" in why and first != label):
+            continue  # the folds decided otherwise
+        own = log_posterior[number, [classes.tolist().index(name) for name in (first, second)]]
+        log_odds, explained_odds = float(own[0] - own[1]), float(explained.log_odds[number])
+        # A temperature divides all log odds, and so all contributions, by one number.
+        scale = log_odds / explained_odds if np.isfinite(log_odds) and explained_odds else 1.0
+        contributions = scale * explained.contributions[number]
+        listed, rest = _contributions(explained.names, contributions, rows.frame, row)
         yield values.RowReasons(
             row=int(rows.positions[row]),
             why_shown=why,
-            label=str(classes[record.codes[place]]),
-            decided=str(classes[decided]),
-            probability=float(np.exp(record.log_posterior[place, decided])),
-            chosen=str(explained.chosen[number]),
-            other=str(explained.other[number]),
-            log_odds=float(explained.log_odds[number]),
+            label=str(label),
+            decided=str(first),
+            probability=float(np.exp(own[0])),
+            other=str(second),
+            other_probability=float(np.exp(own[1])),
+            log_odds=float(contributions.sum()),
             contributions=listed,
             rest=rest,
         )
@@ -97,11 +123,11 @@ def chosen_rows(record: HeldOut, classes: Array) -> list[tuple[int, str]]:
             chosen.append((int(typical), f"typical row of class {shortened(classes[code], 30)}"))
     wrong = np.flatnonzero(~is_right)
     confident = wrong[np.argsort(-best[wrong], kind="stable")].tolist()
-    chosen += zip(confident, ("most confident mistake", "second most confident mistake"), strict=False)
+    chosen += zip(confident, ("confident mistake", "another confident mistake"), strict=False)
     top = np.sort(record.log_posterior, axis=1)[:, -2:]
     nearest = np.argsort(top[:, 1] - top[:, 0], kind="stable")[:3].tolist()
     others = [row for row in nearest if row not in dict(chosen)]
-    return chosen + [(row, "closest to the boundary between two classes") for row in others[:1]]
+    return chosen + [(row, "close to the boundary between two classes") for row in others[:1]]
 
 
 def _contributions(
@@ -209,14 +235,20 @@ LEAST_SHARE = 0.1
 """Columns whose contribution is below this share of the largest one are not listed."""
 
 
-def label_facts(model: Any, rows: ReportRows, record: HeldOut, *, has_reasons: bool) -> values.LabelFacts:
-    """The most suspicious labels of the held-out rows."""
+def suspects(record: HeldOut) -> tuple[Judged, list[int]]:
+    """What the record says about the labels, and the positions in it of the most suspicious ones."""
     found = judged(record)
-    first = [place for place in found.order[:LABEL_ISSUES] if found.suggested[place] != record.codes[place]]
+    first = found.order[:LABEL_ISSUES].tolist()
+    return found, [place for place in first if found.suggested[place] != record.codes[place]]
+
+
+def label_facts(judge: Any, classes: Array, rows: ReportRows, record: HeldOut) -> values.LabelFacts:
+    """The most suspicious labels of the held-out rows, with reasons by a ``judge`` that was not trained on them, if there is one."""
+    found, first = suspects(record)
     reasons = [""] * len(first)
-    if has_reasons and first:
-        reasons = _reasons(model, rows, record, np.array(first), found.suggested[first])
-    names = np.asarray(model.classes_)
+    if judge is not None and first:
+        reasons = _reasons(judge, rows, record, np.array(first), found.suggested[first])
+    names = np.asarray(classes)
     columns = (
         rows.positions[record.rows[first]].tolist(),
         map(str, names[record.codes[first]]),

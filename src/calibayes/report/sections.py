@@ -23,7 +23,7 @@ TABLE = 200
 
 def reasons_section(reasons: values.ReasonFacts, facts: values.Facts) -> Markup:
     """Contributions of the columns to the predictions."""
-    return html.together(_overall(reasons), _singles(reasons))
+    return html.together(_overall(reasons), _singles(reasons) if reasons.singles else None)
 
 
 def _overall(reasons: values.ReasonFacts) -> Markup:
@@ -54,8 +54,9 @@ def _singles(reasons: values.ReasonFacts) -> Markup:
     return html.subsection(
         "Single rows",
         html.paragraph(
-            "Probabilities are from models that were not trained on the row; contributions are those of the model itself. Bars to the "
-            "right favor the first class in the caption, bars to the left favor the second."
+            "Predictions, probabilities and contributions of a row are those of one model that was not trained on any of these rows. "
+            "Bars to the right favor the predicted class, bars to the left favor the second most probable one. The contributions sum to "
+            "the log odds."
         ),
         html.figures(map(_single, reasons.singles)),
     )
@@ -76,8 +77,9 @@ def _single(each: values.RowReasons) -> Markup:
         [html.named(entry.column), html.named(entry.value, 40) if entry.value else "", size]
         for entry, size in zip(entries, signed, strict=True)
     ]
-    chosen, other = html.named(each.chosen, 30), html.named(each.other, 30)
-    caption = ("Log odds of ", chosen, " against ", other, f": {html.signed(each.log_odds)}.")
+    pair = (html.named(each.decided, 30), " against ", html.named(each.other, 30))
+    other = f" ({html.percent(each.other_probability)}): {html.signed(each.log_odds)}."
+    caption = ("Log odds of ", *pair, other)
     return html.element(
         "figure",
         html.element("h4", f"Row {html.count(each.row)}: {each.why_shown}"),
@@ -138,7 +140,9 @@ def labels_section(given: values.LabelFacts, facts: values.Facts) -> Markup:
         ]
         for each in given.rows
     ]
-    columns = "columns in favor of the predicted class (log odds)"
+    columns = (
+        "columns in favor of the predicted class (log odds, by a model that was not trained on these rows)"
+    )
     heads = ["row", "label", "predicted class", "p(label)", columns]
     shown = html.paragraph("All labels agree with the held-out predictions.")
     if lines:
@@ -223,7 +227,7 @@ def _others(findings: Findings) -> Iterator[Markup]:
 
 def python_section(source: str, facts: values.Facts) -> Markup:
     """A code block, and a button that copies it."""
-    created = "This code creates the best model and fits it to all rows."
+    created = "This code creates the model of this report and fits it to all rows."
     if facts.ranking is None:
         created = "This code creates and fits the model of this report."
     code = html.element("code", source, id="python-code")

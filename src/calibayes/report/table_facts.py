@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,12 @@ import numpy as np
 from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
 from calibayes.datasets.loading import data_frame
-from calibayes.encoders.schema import content_type, default_kind
+from calibayes.encoders.schema import NUMERIC, content_type, default_kind
 from calibayes.model.table_inputs import in_memory
 from calibayes.report.markup import number, shortened
 from calibayes.report.values import ClassCount, ColumnFacts, Picture, TableFacts
+from calibayes.tables.conversion import known_converters
+from calibayes.tables.dates import Converter
 from calibayes.tables.read import object_array, read_frame
 from calibayes.tables.table import Table, missing_mask
 
@@ -130,18 +133,38 @@ BINS, LEVELS, FEW = 24, 7, 12
 INFORMATION_BINS = 10
 
 
+def as_modeled(frame: Any, converters: Mapping[str, Converter]) -> tuple[Any, dict[str, dict[str, Array]]]:
+    """The columns as a model reads them, and those that it derives: column -> part of the calendar -> levels.
+
+    Text that is read as dates becomes dates, objects that are read as numbers become numbers.
+    """
+    table = read_frame(frame)
+    columns: dict[str, Any] = {}
+    derived: dict[str, dict[str, Array]] = {}
+    for j, name in enumerate(table.names):
+        converter = converters.get(name)
+        values = table.column(j) if converter is None else converter.read(table, j)
+        if not _is_number(frame.iloc[:, j]) and values.dtype.kind in "fiumM":
+            columns[name] = values
+        if converter is not None:
+            derived[name] = {part: converter.levels(values, part) for part in converter.parts}
+    return frame.assign(**columns) if columns else frame, derived
+
+
 def table_facts(rows: ReportRows, model: Any = None) -> TableFacts:
-    """Summary of the table; kinds of columns are those of the ``model`` if it is given."""
+    """Summary of the table; columns and their kinds are those of the ``model`` if it is given."""
     names, codes = np.unique(rows.labels.astype(str), return_inverse=True)
     sizes = np.bincount(codes, minlength=len(names))
     group, groups = _groups(names, sizes)
     d = rows.frame.shape[1]
     seen = np.random.default_rng(0).permutation(len(rows))[: max(READ_CELLS // d, 1000)]
-    treated = _treatment(rows, model)
-    columns = [_column(rows.frame.iloc[:, j], treated[j], codes, seen, len(names)) for j in range(d)]
+    converters = known_converters(read_frame(rows.frame), getattr(model, "conversion_", None))
+    treated = _treatment(rows, model, converters)
+    frame, derived = as_modeled(rows.frame, converters)
+    columns = [_column(frame.iloc[:, j], treated[j], derived, codes, seen, len(names)) for j in range(d)]
     order = sorted(range(d), key=lambda j: -columns[j].information)
     pictured = [
-        _with_picture(columns[j], rows.frame.iloc[seen, j], group[codes[seen]], len(groups))
+        _with_picture(columns[j], frame.iloc[seen, j], group[codes[seen]], len(groups))
         for j in order[:PICTURES]
     ]
     return TableFacts(
@@ -166,35 +189,44 @@ def _groups(names: Array, sizes: Array) -> tuple[Array, list[str]]:
     return group, [*(str(name) for name in names[frequent]), f"{len(names) - GROUPS} other classes"]
 
 
-def _treatment(rows: ReportRows, model: Any) -> list[tuple[str, str, str]]:
-    """Name, kind and reason of each column: those of the model's schema, otherwise by the content of the column."""
+def _treatment(
+    rows: ReportRows, model: Any, converters: Mapping[str, Converter]
+) -> list[tuple[str, str, str]]:
+    """Name, kind and reason of each column: those of the model's schema, otherwise those that it would have."""
     known = {column.name: column for column in getattr(getattr(model, "schema_", None), "columns", ())}
-    sources = getattr(getattr(model, "conversion_", None), "sources", {})
-    derived: dict[str, list[str]] = {}
-    for name, source in sources.items():
-        derived.setdefault(source, []).append(name.removeprefix(source).strip(" ()"))
-    table = read_frame(rows.frame)
-    treated = []
+    table, treated = read_frame(rows.frame), []
     for j, name in enumerate(table.names):
-        column = known.get(name)
-        kind, reason = (
-            (column.kind, column.reason) if column else (default_kind(table, j), content_type(table, j))
-        )
-        more = f"; also {', '.join(derived[name])}" if name in derived else ""
+        converter = converters.get(name)
+        kind, reason = default_kind(table, j), content_type(table, j)
+        if name in known:
+            kind, reason = known[name].kind, known[name].reason
+        elif converter is not None:
+            kind, reason = NUMERIC, converter.remark
+        more = f"; also {', '.join(converter.parts)}" if converter is not None and converter.parts else ""
         treated.append((name, kind, reason + more))
     return treated
 
 
-def _column(column: Any, treated: tuple[str, str, str], codes: Array, seen: Array, k: int) -> ColumnFacts:
-    """One column without its picture."""
+def _column(
+    column: Any,
+    treated: tuple[str, str, str],
+    derived: Mapping[str, Mapping[str, Array]],
+    codes: Array,
+    seen: Array,
+    k: int,
+) -> ColumnFacts:
+    """One column without its picture; the information of a date is the largest of its own and of its parts."""
     missing = missing_mask(np.asarray(column))
-    part = column.iloc[seen]
-    cells = _codes(part, INFORMATION_BINS)
+    cells = [_codes(column.iloc[seen], INFORMATION_BINS)]
+    cells += [
+        np.unique(part[seen].astype(str), return_inverse=True)[1]
+        for part in derived.get(treated[0], {}).values()
+    ]
     return ColumnFacts(
         *treated,
         missing=int(missing.sum()),
         distinct=int(_as_text(column).nunique() if column.dtype == object else column.nunique()),
-        information=information(cells, codes[seen], k),
+        information=max(information(each, codes[seen], k) for each in cells),
         range=_range(column),
     )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from calibayes.compare import DESCRIPTION, NO_RULE
+from calibayes.compare import DEFAULT, DESCRIPTION
 from calibayes.report import markup as html
 from calibayes.report import values
 from calibayes.report.drawings import dot_plot, histogram, level_bars
@@ -134,7 +134,7 @@ def _search() -> Markup:
     return html.element("div", label, field, status, class_="search", hidden=True)
 
 
-# -- Models ranked by their errors on held-out rows ----------------------------------------------------------
+# -- Models ranked by their log losses on held-out rows -------------------------------------------------------
 
 SHOWN = 12
 """Most methods in the figure."""
@@ -146,7 +146,10 @@ def ranking_section(ranking: values.RankingFacts, facts: values.Facts) -> Markup
     """The ranking with confidence intervals."""
     return html.together(
         _opening(ranking, facts.model),
-        html.figures(_error_picture(ranking), _rank_picture(ranking.ranks) if ranking.ranks else None),
+        html.figures(
+            _loss_picture(ranking) if math.isfinite(ranking.methods[0].log_loss.mean) else None,
+            _rank_picture(ranking.ranks) if ranking.ranks else None,
+        ),
         _table(ranking),
         _methods(),
         _notes(ranking),
@@ -154,35 +157,35 @@ def ranking_section(ranking: values.RankingFacts, facts: values.Facts) -> Markup
 
 
 def _opening(ranking: values.RankingFacts, model: str) -> Markup:
-    best, *others = ranking.methods
-    own = next((each for each in ranking.methods if each.rule != NO_RULE), None)
-    error = f" has the lowest error, {html.percent(best.error.mean)}. "
-    described = None
-    if own is None:
-        described = f"The rest of this report describes {model}, which was not compared."
-    elif own is not best:
-        described = f"The rest of this report describes {own.name}, the best model of calibayes."
-    return html.paragraph(html.element("strong", best.name), error, _ties(others), described)
+    best, others = ranking.methods[0], len(ranking.methods) - 1
+    lowest = f" has the lowest log loss, {html.fixed(best.log_loss.mean, 3)} (error {html.percent(best.error.mean)}). "
+    ties = f"On these folds, {ranking.close} of the {html.counts(others, 'other method')} cannot be distinguished from it. "
+    described = _described(ranking, model)
+    return html.paragraph(html.element("strong", best.name), lowest, ties if others else None, described)
 
 
-def _ties(others: Sequence[values.MethodFacts]) -> str | None:
-    """How many methods are not significantly worse than the best one."""
-    if not others:
-        return None
-    if not (close := sum(each.difference.low <= 0.0 for each in others)):
-        return "All other methods have a significantly higher error on these folds. "
-    return f"On these folds, {html.counts(close, 'other method')} cannot be distinguished from it (95\u202f% interval of the difference). "
+def _described(ranking: values.RankingFacts, model: str) -> str:
+    """Which model the rest of the report describes, and why."""
+    pairs = [(each.model, each.rule) for each in ranking.methods]
+    text = f"The rest of this report describes {model}"
+    if ranking.chosen is None:
+        return f"{text}, which was not compared."
+    if ranking.chosen == DEFAULT:
+        return f"{text}, the default: no other model of calibayes has a lower log loss beyond doubt."
+    if DEFAULT in pairs:
+        return f"{text}: its log loss is lower than that of the default, {DEFAULT[0]}, beyond doubt."
+    return f"{text}, which has the lowest log loss of the models of calibayes that were compared."
 
 
-def _error_picture(ranking: values.RankingFacts) -> Markup:
-    shown = ranking.methods[:SHOWN]
-    description = "; ".join(f"{each.name} {html.percent(each.error.mean)}" for each in shown)
+def _loss_picture(ranking: values.RankingFacts) -> Markup:
+    shown = [each for each in ranking.methods[:SHOWN] if math.isfinite(each.log_loss.mean)]
+    description = "; ".join(f"{each.name} {html.fixed(each.log_loss.mean, 3)}" for each in shown)
     more = len(ranking.methods) - len(shown)
-    rest = f"; the table also lists the {more} methods with the highest errors" if more else ""
-    caption = f"Error on held-out rows with 95\u202f% confidence intervals{rest}."
-    title, label = "Error of each method on held-out rows", "error on held-out rows"
-    errors = {each.name: each.error for each in shown}
-    return html.figure(dot_plot(title, f"{description}.", errors, label, html.short_percent), caption)
+    rest = f"; the table also lists the {more} methods with the highest log losses" if more else ""
+    caption = f"Log loss on held-out rows with 95\u202f% confidence intervals{rest}."
+    title, label = "Log loss of each method on held-out rows", "log loss on held-out rows"
+    losses = {each.name: each.log_loss for each in shown}
+    return html.figure(dot_plot(title, f"{description}.", losses, label, html.number), caption)
 
 
 def _rank_picture(ranks: values.RankFacts) -> Markup:
@@ -193,7 +196,7 @@ def _rank_picture(ranks: values.RankFacts) -> Markup:
     within = sum(rank <= first + width for rank in ranks.ranks) - 1
     description = ", ".join(f"{name} {rank:.1f}" for name, rank in named.items())
     caption = (
-        f"Average rank over {ranks.folds} folds (1 is best), each model with its best rule. The shaded band is the critical "
+        f"Average rank of the log loss over {ranks.folds} folds (1 is best), each model with its best rule. The shaded band is the critical "
         f"difference of the Nemenyi test at 5\u202f%, {width:.1f} ranks: {html.counts(within, 'model')} within it "
         f"{'is' if within == 1 else 'are'} not significantly worse than the first. Friedman test: p = {html.number(ranks.friedman_p, 2)}."
     )
@@ -206,7 +209,7 @@ def _rank_picture(ranks: values.RankFacts) -> Markup:
 
 def _table(ranking: values.RankingFacts) -> Markup:
     interval = "95\u202f% interval"
-    scores = ["error", interval, "log loss", interval, "difference", "training error", "seconds"]
+    scores = ["log loss", interval, "difference", "error", interval, "training error", "seconds"]
     lines = [_ranked_line(each, place == 0) for place, each in enumerate(ranking.methods)]
     title = f"All methods: means over {html.counts(ranking.folds, 'fold')} of {sampling_note(ranking)}"
     return html.table(title, ["method", *scores], lines, numeric=range(1, 8))
@@ -215,11 +218,11 @@ def _table(ranking: values.RankingFacts) -> Markup:
 def _ranked_line(each: values.MethodFacts, is_first: bool) -> list[Child]:
     return [
         each.name,
-        html.percent(each.error.mean),
-        _range(each.error, 1, 100),
         html.fixed(each.log_loss.mean, 3),
         _range(each.log_loss, 3),
-        html.NOTHING if is_first else f"{100 * each.difference.mean:.1f} ({_range(each.difference, 1, 100)})",
+        html.NOTHING if is_first else f"{html.fixed(each.difference.mean, 3)} ({_range(each.difference, 3)})",
+        html.percent(each.error.mean),
+        _range(each.error, 1, 100),
         html.percent(each.training_error),
         html.fixed(each.seconds, 2),
     ]
@@ -235,11 +238,12 @@ def _range(interval: values.Interval, digits: int, factor: float = 1.0) -> str:
 def _methods() -> Markup:
     """How the numbers were computed, and their limitations."""
     return html.note(
-        "All scores except the training error are of rows that the model was not trained on. Differences are errors minus the error of "
-        "the first method, in percentage points. Intervals are 95\u202f% confidence intervals of the mean over folds, corrected for folds "
-        "that share training rows (Nadeau and Bengio 2003). The rank tests assume independent folds; since folds share training rows, "
-        "the critical difference is too narrow and only a rough guide. The error of the first method is slightly too optimistic, because "
-        f"it was selected by the same folds. {DESCRIPTION}"
+        "All scores except the training error are of rows that the model was not trained on. Differences are log losses minus that of "
+        "the first method, fold by fold. Intervals are 95\u202f% confidence intervals of the mean over folds, corrected for folds "
+        "that share training rows (Nadeau and Bengio 2003); those of the differences hold for all methods together (Bonferroni), and a "
+        "method is distinguished from the first one if its interval is above 0. The rank tests assume independent folds; since folds "
+        "share training rows, the critical difference is too narrow and only a rough guide. The log loss of the first method is slightly "
+        f"too optimistic, because it was selected by the same folds. {DESCRIPTION}"
     )
 
 
@@ -268,14 +272,14 @@ def opening(facts: values.Facts) -> Markup:
 def _cards(facts: values.Facts) -> Iterator[tuple[str, Child, Child]]:
     """Title, number and remark of each result."""
     name = html.element("span", html.named(facts.model, 40), class_="text")
-    yield "Model" if facts.ranking is None else "Best model", name, "described on this page"
+    yield "Model", name, "described on this page"
     if (quality := facts.quality) is not None:
         low, high = html.percent(quality.error_low), html.percent(quality.error_high)
         majority = f"always predicting the most frequent class: {html.percent(quality.majority_error)}"
         yield (
             "Error on held-out rows",
             html.percent(quality.error),
-            f"95\u202f% interval {low} to {high}; {majority}",
+            f"{html.counts(quality.rows, 'row')}, {quality.how}; 95\u202f% interval {low} to {high}; {majority}",
         )
         prior = f"predicting the class frequencies: {html.fixed(quality.prior_log_loss, 3)}"
         yield "Log loss on held-out rows", html.fixed(quality.log_loss, 3), prior

@@ -88,7 +88,7 @@ class MethodFacts:
     training_error: float
     seconds: float
     difference: Interval
-    """Its error minus that of the first method, fold by fold."""
+    """Its log loss minus that of the first method, fold by fold; the intervals of all methods hold together."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,14 @@ class RankFacts:
 
 @dataclass(frozen=True)
 class RankingFacts:
-    """All methods, best first."""
+    """All methods, lowest log loss first."""
 
     methods: tuple[MethodFacts, ...]
     ranks: RankFacts | None
+    chosen: tuple[str, str] | None
+    """Model and rule that the report describes: the default unless another one is better beyond doubt; None if not compared."""
+    close: int
+    """Number of methods that cannot be distinguished from the first."""
     folds: int
     rows: int
     all_rows: int
@@ -227,10 +231,12 @@ class RowReasons:
     label: str
     decided: str
     probability: float
-    """Held-out probability of the predicted class ``decided``."""
-    chosen: str
+    """Probability of the predicted class ``decided``."""
     other: str
+    other_probability: float
+    """The second most probable class, and its probability."""
     log_odds: float
+    """Of the predicted class against the other one: the sum of the contributions."""
     contributions: tuple[Contribution, ...]
     rest: float
     """Sum of the contributions that are not listed."""

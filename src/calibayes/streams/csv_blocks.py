@@ -70,7 +70,7 @@ class RowError(ValueError):
 
     def below(self, rows: int) -> str:
         """The message, if so many rows come before the block."""
-        return f"row {rows + self.row + 1} below the header {self.problem}"
+        return f"row {rows + self.row} below the header (counted from 0) {self.problem}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calibayes.core.notices import warn
+from calibayes.core.notices import discarded_warnings, warn
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_ascending, require_length, require_positions
 from calibayes.tables.dates import ColumnWarning, Converter, Dates, Durations, learned_dates
@@ -130,7 +130,9 @@ def _with_known(converter: Converter, numbers: Array, original: Array | None) ->
     return cells
 
 
-def learn_conversion(table: Table, given: Mapping[int, str], *, levels: bool) -> ColumnConversion:
+def learn_conversion(
+    table: Table, given: Mapping[int, str], *, levels: bool, has_kinds: bool = False
+) -> ColumnConversion:
     """The conversion for a training table.
 
     Parameters
@@ -140,6 +142,8 @@ def learn_conversion(table: Table, given: Mapping[int, str], *, levels: bool) ->
         numbers without levels of the calendar, and "identifier" is left out.
     levels : bool
         Whether the model reads levels; if not, dates become numbers alone and nothing is left out.
+    has_kinds : bool
+        Whether the estimator has the parameter ``kinds``, for a warning.
     """
     converters: dict[int, Converter] = {}
     identifiers: dict[int, str] = {}
@@ -148,23 +152,41 @@ def learn_conversion(table: Table, given: Mapping[int, str], *, levels: bool) ->
         if given.get(j) == IDENTIFIER:
             identifiers[j] = "given"
         elif given.get(j) != CATEGORICAL and not table.is_categorical(j):
-            dates = learned_dates(table, j) if _may_be_dates(table, j) else None
-            if table.dtype_kind(j) == "m":
-                converters[j] = Durations()
-            elif dates is not None:
-                converters[j] = dates.fit(table, j, calendar=levels and j not in given)
+            converter = learned_converter(table, j, calendar=levels and j not in given)
+            if converter is not None:
+                converters[j] = converter
             elif levels and j not in given and (reason := _identifier_reason(table, j)):
                 identifiers[j] = reason
-    _warn_of_identifiers(table, {j: reason for j, reason in identifiers.items() if j not in given})
+    _warn_of_identifiers(table, {j: why for j, why in identifiers.items() if j not in given}, has_kinds)
     return ColumnConversion(table.names, table.types(), converters, identifiers)
 
 
-def _may_be_dates(table: Table, j: int) -> bool:
-    """Whether a column has a type of dates, or text whose first known value has a digit, as all dates have."""
-    if table.dtype_kind(j) not in "OU":
-        return table.dtype_kind(j) == "M"
-    first = next((cell for cell in table.column(j) if not is_missing(cell)), None)
-    return isinstance(first, str) and any(map(str.isdigit, first))
+def known_converters(table: Table, conversion: ColumnConversion | None) -> dict[str, Converter]:
+    """Name -> converter of columns as they were read: those of a model, or without one those that a model would learn."""
+    if conversion is None:
+        with discarded_warnings():
+            places = [j for j in range(len(table.names)) if not table.is_categorical(j)]
+            pairs = [(table.names[j], learned_converter(table, j, calendar=True)) for j in places]
+    else:
+        pairs = [(name, conversion.converters.get(j)) for j, name in enumerate(conversion.names)]
+    return {name: converter for name, converter in pairs if converter is not None}
+
+
+def learned_converter(table: Table, j: int, *, calendar: bool) -> Converter | None:
+    """How a column becomes a number, and with ``calendar`` levels; None for one of numbers, or of text that is no date.
+
+    Text is examined if its first known value has a digit, as all dates have.
+    """
+    kind = table.dtype_kind(j)
+    if kind == "m":
+        return Durations()
+    if kind in "OU":
+        first = next((cell for cell in table.column(j) if not is_missing(cell)), None)
+        may_be_dates = isinstance(first, str) and any(map(str.isdigit, first))
+    else:
+        may_be_dates = kind == "M"
+    dates = learned_dates(table, j) if may_be_dates else None
+    return None if dates is None else dates.fit(table, j, calendar=calendar)
 
 
 def _identifier_reason(table: Table, j: int) -> str:
@@ -178,7 +200,7 @@ def _identifier_reason(table: Table, j: int) -> str:
     return f"{len(values)} distinct values in {known} rows"
 
 
-def _warn_of_identifiers(table: Table, identifiers: Mapping[int, str]) -> None:
+def _warn_of_identifiers(table: Table, identifiers: Mapping[int, str], has_kinds: bool) -> None:
     """Name the columns that are left out. Raises ValueError if no other column remains."""
     if not identifiers:
         return
@@ -188,10 +210,8 @@ def _warn_of_identifiers(table: Table, identifiers: Mapping[int, str]) -> None:
         raise ValueError(
             f"nearly all values are distinct in every column ({listed}): there is nothing to learn from{hint}"
         )
-    advice = (
-        "to use such a column, convert it to a categorical type of the data frame or, if the estimator has the parameter "
-        "kinds, give it the kind 'categorical'"
-    )
+    kind = ", or give it the kind 'categorical' (parameter kinds)" if has_kinds else ""
+    advice = f"to use such a column, pass it as a categorical type of a data frame{kind}"
     reason = "nearly all values are distinct, as in identifiers or free text"
     noun = "column" if len(identifiers) == 1 else "columns"
     warn(f"{noun} {listed} left out: {reason}; {advice}{hint}", ColumnWarning)

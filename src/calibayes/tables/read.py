@@ -17,6 +17,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import csr_array
 
+from calibayes.core.notices import listed
 from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels.event_counts import is_sparse
 from calibayes.tables.dates import DATE, DURATION
@@ -109,8 +110,7 @@ def taken_out(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]
     frame = nw.from_native(X, eager_only=True)
     lacking = [name for name in names if name not in frame.columns]
     if lacking:
-        columns = ", ".join(map(str, frame.columns))
-        raise ValueError(f"there is no column {lacking[0]!r}; the columns are {columns}")
+        raise ValueError(f"there is no column {lacking[0]!r}; the columns are {listed(frame.columns)}")
     taken = [frame[part].to_numpy() if isinstance(part, str) else part for part in (y, sample_weight)]
     return frame.drop(names).to_native(), *taken
 
@@ -254,6 +254,17 @@ LEAST_CODED = 500
 def is_frame(table: Any) -> bool:
     """Whether an object is a data frame of any supported library (pandas, polars, pyarrow, ...)."""
     return bool(nw.dependencies.is_into_dataframe(table))
+
+
+def index_of(table: Any) -> Any:
+    """The index of a pandas data frame, (n,); None for any other table."""
+    return table.index if nw.dependencies.is_pandas_dataframe(table) else None
+
+
+def with_index(frame: Any, index: Any) -> Any:
+    """A result as a data frame, with an index (n,) if there is one and the frame is of pandas."""
+    has_index = index is not None and nw.dependencies.is_pandas_dataframe(frame)
+    return frame.set_axis(index, axis=0) if has_index else frame
 
 
 def refuse_lazy(table: Any) -> None:

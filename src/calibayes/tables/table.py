@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from calibayes.core.notices import counted
+from calibayes.core.notices import counted, listed
 from calibayes.core.protocols import AnyArray, Array
 from calibayes.core.verify import require, require_length
 from calibayes.kernels import moments
@@ -196,7 +196,7 @@ class Table:
     def without(self, name: str) -> tuple[Table, Array]:
         """The table without one column, and that column. Raises ValueError if there is none of that name."""
         if name not in self.names:
-            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(self.names)}")
+            raise ValueError(f"there is no column {name!r}; the columns are {listed(self.names)}")
         removed = self.names.index(name)
         others = [j for j in range(len(self.names)) if j != removed]
         is_tuple = isinstance(self.content, tuple)
@@ -358,12 +358,21 @@ def refuse_other_kind(table: Table, indices: Sequence[int], kinds: str) -> None:
     """Raise ValueError if the type of a column is none of these kinds."""
     candidates = indices if isinstance(table.content, tuple) else indices[:1]
     other = next((j for j in candidates if table.dtype_kind(j) not in kinds), None)
-    if other is not None:
+    if other is None:
+        return
+    column = f"column {table.names[other]!r}"
+    known = () if table.conversion is None else table.conversion.types
+    if other < len(known) and known[other].kind in kinds:
+        first = next((value for value in table.column(other) if not is_missing(value)), None)
         raise ValueError(
-            f"column {table.names[other]!r} does not hold numbers: could not convert its values to float. "
-            "Use a categorical family, a model for mixed columns such as NaiveBayes, or encoder='dense' if the estimator "
-            "has this parameter."
+            f"{column} held numbers in training and now holds other values, such as {first!r}: could not convert them to float. "
+            "Correct these cells, or mark them as missing (pandas.to_numeric with errors='coerce')"
         )
+    raise ValueError(
+        f"{column} does not hold numbers: could not convert its values to float. NaiveBayes and BayesClassifier read it as a "
+        "categorical column, unless it is given a kind of numbers; LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis and "
+        "GenerativeLogisticRegression read it with encoder='dense'"
+    )
 
 
 def _booleans_as_numbers(table: Table, indices: Sequence[int]) -> Table:
@@ -374,7 +383,7 @@ def _booleans_as_numbers(table: Table, indices: Sequence[int]) -> Table:
     for j in indices:
         if holds_booleans(columns[j]):
             columns[j] = np.array([np.nan if is_missing(value) else float(value) for value in columns[j]])
-    return Table(table.names, tuple(columns))
+    return Table(table.names, tuple(columns), conversion=table.conversion)
 
 
 def _refuse_large(table: Table, indices: Sequence[int], matrix: Array, limit: float) -> None:

@@ -155,7 +155,7 @@ def test_files_with_the_same_header_are_joined(tmp_path):
         (b"a,y\n", "table.csv has no rows"),
         (
             b"a,y\n1,2\n1,2,3\n",
-            "table.csv cannot be read: row 2 below the header has 3 cells, but the header has 2",
+            "table.csv cannot be read: row 1 below the header \\(counted from 0\\) has 3 cells, but the header has 2",
         ),
         (b"a,a,y\n1,2,3\n", "'a' occurs more than once"),
         (b"a,y\n\xff,1\n", "table.csv is not a readable CSV file in UTF-8"),
@@ -172,7 +172,7 @@ def test_an_uneven_row_after_the_first_look_is_named(tmp_path):
     stream = open_stream(long_file(tmp_path / "table.csv", "1,2"), "y")
     with pytest.raises(
         ValueError,
-        match=r"table.csv cannot be read: row 41 below the header has 4 cells, but the header has 3",
+        match=r"table.csv cannot be read: row 40 below the header \(counted from 0\) has 4 cells, but the header has 3",
     ):
         chunks_of(stream)
 

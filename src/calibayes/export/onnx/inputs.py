@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from calibayes.core.notices import listed
 from calibayes.core.protocols import Array
 from calibayes.export import expressions as ex
 from calibayes.tables.read import is_frame, object_array, read_array, read_frame
@@ -278,7 +279,7 @@ def _table(X: Any) -> Table:
 
 def _column(table: Table, value: Any, marker: str) -> Array:
     if value.name not in table.names:
-        raise ValueError(f"the table has no column {value.name!r}; its columns are {', '.join(table.names)}")
+        raise ValueError(f"the table has no column {value.name!r}; its columns are {listed(table.names)}")
     j = table.names.index(value.name)
     if value.type.tensor_type.elem_type != onnx_module().TensorProto.STRING:
         return _numbers(table, j)

@@ -47,7 +47,7 @@ def test_layout():
     assert not issues.issue[issues.suggested == issues.label].any()
     assert (issues.reason[:5] != "").all()
     assert (issues.reason[5:] == "").all()
-    assert issues.reason[0].split(" (")[0] in X.columns
+    assert issues.reason.iloc[0].split(" (")[0] in X.columns
 
 
 def test_scores_are_those_of_the_record_of_held_out_rows():
@@ -163,7 +163,7 @@ def test_a_mixed_table_with_missing_values():
     labels, wrong = with_planted(np.asarray(penguins.target), 0.03)
     issues = NaiveBayes().label_issues(penguins.data, labels)
     assert len(set(issues.head(len(wrong)).row) & set(wrong)) >= 0.8 * len(wrong)
-    assert issues.reason[0]
+    assert issues.reason.iloc[0]
 
 
 def test_missing_labels_are_refused():
