@@ -2,7 +2,7 @@
 
 python check.py                     all: style, format, types, layers, tests, benchmarks, experiments
 python check.py --quick             about a minute: style, format, types, layers and the tests that fail most often
-python check.py --oldest            a smoke test with the oldest versions that pyproject.toml declares, in build/oldest
+python check.py --oldest            smoke tests with the oldest versions that pyproject.toml declares, in build/oldest
 python check.py --newest            a smoke test and the quick tests with the newest versions, in build/newest
 python check.py --no-compiler       a smoke test after an installation without a C++ compiler, in build/no-compiler
 python check.py --python PYTHON     a smoke test after an installation for another interpreter, such as python3.13
@@ -105,10 +105,19 @@ FUZZ_FILES = [PYTHON, "-m", "tests.files.fuzz"]
 HAS_NO_NATIVE_KERNELS = "from calibayes.kernels.dispatch import native_kernels as n; assert n.is_missing, n"
 
 
+EXTRAS = ("dask", "parquet", "plots", "sql", "onnx")
+"""Extras for users, whose oldest versions are tried, too."""
+TABLES = ("duckdb", "polars")
+"""Packages whose tables are read; their oldest versions are declared in the extra `dev`."""
+
+
 def oldest_requirements() -> list[str]:
-    """The oldest declared version of each package that is required at run time, such as numpy==1.26."""
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    return [requirement.replace(">=", "==") for requirement in declared]
+    """The oldest declared version of each package that is used at run time, such as numpy==1.26."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    declared = [*project["dependencies"], *(requirement for extra in EXTRAS for requirement in extras[extra])]
+    declared += [requirement for requirement in extras["dev"] if requirement.startswith(TABLES)]
+    return sorted({requirement.replace(">=", "==") for requirement in declared})
 
 
 def python_of(environment: Path) -> str:
@@ -136,7 +145,10 @@ def smoke_step(name: str, variables: dict[str, str] | None = None) -> Step:
 def oldest_steps() -> list[Step]:
     """The oldest versions, with the sources as they are and the NumPy kernels."""
     settings = {"CALIBAYES_NATIVE": "0", "PYTHONPATH": "src"}
-    return [*environment_steps("oldest", oldest_requirements(), {}), smoke_step("oldest", settings)]
+    extras = smoke_step("oldest", settings)._replace(
+        name="smoke test of extras", command=[python_of(Path("build/oldest")), "tests/smoke_extras.py"]
+    )
+    return [*environment_steps("oldest", oldest_requirements(), {}), extras, smoke_step("oldest", settings)]
 
 
 def newest_steps() -> list[Step]:

@@ -204,7 +204,7 @@ def _unzstd(file: BinaryIO) -> Any:
         return pyarrow().CompressedInputStream(pyarrow().PythonFile(file, mode="r"), "zstd")
     except ImportError:
         raise ValueError(
-            "reading tables compressed by zstd needs pyarrow: pip install 'calibayes[parquet]'"
+            "reading tables compressed by zstd needs pyarrow: pip install pyarrow"
         ) from None
 
 
