@@ -11,7 +11,7 @@ python check.py --torch              arrays on a device: their tests with PyTorc
 python check.py --docs              minutes: the documentation site in build/site, without warnings, by build/docs-environment
 python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis), 400 killed saves
-python check.py --fuzz-files 60     so many seconds: load random changes of model files of every estimator
+python check.py --fuzz-files 60     so many seconds: load random changes of model files and of checkpoints
 python check.py --browser           minutes: reports in headless Chromium (Debian's chromium and chromium-driver; selenium)
 python check.py -- -k tree -x       arguments after -- go to pytest
 """
@@ -101,7 +101,7 @@ BROWSER = [
         {"CALIBAYES_BROWSER": "1"},
     )
 ]
-FUZZ_FILES = [PYTHON, "-m", "tests.files.fuzz"]
+FUZZ_FILES = {"model files": "tests.files.fuzz", "checkpoints": "tests.files.checkpoint_fuzz"}
 HAS_NO_NATIVE_KERNELS = "from calibayes.kernels.dispatch import native_kernels as n; assert n.is_missing, n"
 
 
@@ -204,6 +204,12 @@ def docs_steps() -> list[Step]:
     return [environment, install, Step("site", build, {"MPLBACKEND": "agg"})]
 
 
+def fuzz_files_steps(seconds: int) -> list[Step]:
+    """Random changes of files; each kind of file gets the same time."""
+    share = f"--seconds={seconds / len(FUZZ_FILES)}"
+    return [Step(name, [PYTHON, "-m", module, share]) for name, module in FUZZ_FILES.items()]
+
+
 def groups(quick: bool, pytest_arguments: list[str]) -> list[list[Step]]:
     """Groups of steps of the quick or of the full check, in order; the steps of a group run two at a time."""
     if quick:
@@ -225,7 +231,7 @@ def chosen_groups(options: argparse.Namespace) -> list[list[Step]]:
         "sanitize": lambda: SANITIZE,
         "fuzz": lambda: FUZZ,
         "browser": lambda: BROWSER,
-        "fuzz_files": lambda: [Step("model files", [*FUZZ_FILES, f"--seconds={options.fuzz_files}"])],
+        "fuzz_files": lambda: fuzz_files_steps(options.fuzz_files),
     }
     for name, make in special.items():
         if getattr(options, name):
@@ -305,7 +311,7 @@ def main() -> int:
     parser.add_argument("--sanitize", action="store_true", help="run only the native kernels with sanitizers")
     parser.add_argument("--fuzz", action="store_true", help="fit every estimator to 1,000 random tables")
     parser.add_argument(
-        "--fuzz-files", type=int, help="load random changes of model files, for so many seconds"
+        "--fuzz-files", type=int, help="load random changes of model files and checkpoints, for so many seconds"
     )
     parser.add_argument("--browser", action="store_true", help="look at reports in headless Chromium")
     parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")
