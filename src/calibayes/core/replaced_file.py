@@ -17,6 +17,9 @@ try:
 except ImportError:  # Windows
     flock = None  # type: ignore[assignment]
 
+FULL = {errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
+"""Errors of writing, which Python raises without the name of the file."""
+
 
 @contextmanager
 def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
@@ -32,8 +35,8 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = _target(os.fsdecode(path))
     start = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}-"
     _remove_left_parts(target.parent, start)
-    part, descriptor = _new_part(target.parent, start)
-    with ExitStack() as closing:
+    with _naming(target, start), ExitStack() as closing:
+        part, descriptor = _new_part(target.parent, start)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 if flock is not None:
@@ -47,6 +50,18 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 part.unlink()
             raise
     _flush_folder(target.parent)
+
+
+@contextmanager
+def _naming(target: Path, start: str) -> Iterator[None]:
+    """Let errors of the part, which nobody knows, and of a full disk name the file that was to be written."""
+    try:
+        yield
+    except OSError as error:
+        is_of_part = os.fsdecode(error.filename or "").startswith(str(target.with_name(start)))
+        if is_of_part or (error.filename is None and error.errno in FULL):
+            raise OSError(error.errno, error.strerror, str(target)) from error
+        raise
 
 
 def _remove_left_parts(folder: Path, start: str) -> None:
