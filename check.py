@@ -311,7 +311,9 @@ def main() -> int:
     parser.add_argument("--sanitize", action="store_true", help="run only the native kernels with sanitizers")
     parser.add_argument("--fuzz", action="store_true", help="fit every estimator to 1,000 random tables")
     parser.add_argument(
-        "--fuzz-files", type=int, help="load random changes of model files and checkpoints, for so many seconds"
+        "--fuzz-files",
+        type=int,
+        help="load random changes of model files and checkpoints, for so many seconds",
     )
     parser.add_argument("--browser", action="store_true", help="look at reports in headless Chromium")
     parser.add_argument("--oldest", action="store_true", help="run a smoke test with the oldest versions")

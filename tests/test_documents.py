@@ -140,7 +140,12 @@ NAMING = (
 
 
 BY_NAME = re.compile(r"\binstall\b[\s`'\"]+(-\S+\s+)*[`'\"]*calibayes\b(?![/.])", re.IGNORECASE)
-TEXTS = (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/**/*.py"), *ROOT.glob("examples/*.py"))
+TEXTS = (
+    *ROOT.glob("*.md"),
+    *ROOT.glob("docs/**/*.md"),
+    *ROOT.glob("src/**/*.py"),
+    *ROOT.glob("examples/*.py"),
+)
 
 
 def test_nothing_tells_to_install_the_package_by_its_name():

@@ -26,4 +26,7 @@ def test_every_action_is_pinned_to_a_commit(path):
 
 def test_an_action_by_tag_or_branch_is_found():
     text = "steps:\n  - uses: a/b@v6\n  - name: c\n    uses: a/c/d@main # v1\n  - uses: ./local\n"
-    assert [action for action in actions(text) if not PINNED.fullmatch(action)] == ["a/b@v6", "a/c/d@main # v1"]
+    assert [action for action in actions(text) if not PINNED.fullmatch(action)] == [
+        "a/b@v6",
+        "a/c/d@main # v1",
+    ]

@@ -152,7 +152,18 @@ def test_what_cannot_be_written_is_a_clear_error(name, obstacle, folder):
     assert files(folder) == before
 
 
-ODD = ("two\nlines", "späß 🐧 中", " ", "-o", "--help", "'\"`$(x)", "%s{}", "..x", "x" * 255, os.fsdecode(b"\xff\xfe"))
+ODD = (
+    "two\nlines",
+    "späß 🐧 中",
+    " ",
+    "-o",
+    "--help",
+    "'\"`$(x)",
+    "%s{}",
+    "..x",
+    "x" * 255,
+    os.fsdecode(b"\xff\xfe"),
+)
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -198,6 +209,10 @@ def test_a_cache_that_cannot_be_written(obstacle, folder, monkeypatch):
     with obstacle(cache / "vehicle"), pytest.raises((OSError, ValueError)) as raised:
         load("vehicle", opener=server)
     assert "cannot be reached" not in str(raised.value)
-    now = {name: content for name, content in files(cache).items() if not name.endswith((".part", ".arff", ".new"))}
+    now = {
+        name: content
+        for name, content in files(cache).items()
+        if not name.endswith((".part", ".arff", ".new"))
+    }
     assert now == before
     assert len(load("vehicle", opener=server).data) == 20

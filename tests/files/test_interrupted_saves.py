@@ -85,7 +85,11 @@ def left_by_a_killed_process(path):
 def test_the_next_file_of_a_path_removes_what_a_killed_process_left(tmp_path):
     path, other = tmp_path / "model", tmp_path / "model-2"
     parts = [left_by_a_killed_process(path) for path in (path, path, other)]
-    assert [part.exists() for part in parts] == [False, True, True]  # the second process has removed the first part
+    assert [part.exists() for part in parts] == [
+        False,
+        True,
+        True,
+    ]  # the second process has removed the first part
     with replaced_file(path) as first, replaced_file(path) as second:  # what is being written stays
         first.write(b"first")
         second.write(b"second")

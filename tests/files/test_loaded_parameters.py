@@ -11,7 +11,25 @@ from tests.files.sample_models import NAMES, counts, sample
 from tests.seeds import generator
 
 ODD = (
-    *(None, True, False, -1, 0, 2, 10**300, 0.5, -1.5, "x", "auto", "rc", "log_loss", [], [0.5], {}, {"x": 0}),
+    *(
+        None,
+        True,
+        False,
+        -1,
+        0,
+        2,
+        10**300,
+        0.5,
+        -1.5,
+        "x",
+        "auto",
+        "rc",
+        "log_loss",
+        [],
+        [0.5],
+        {},
+        {"x": 0},
+    ),
     *({"$float": "nan"}, {"$float": "inf"}, {"$list": ["x"]}, {"$pairs": [[0, -1.0]]}, {"$type": "Serial"}),
     *({"$type": "Threads", "jobs": 2}, {"$type": "RC", "step": 0.1}, {"$type": "Never"}),
     {"$estimator": "TrainingOptions", "parameters": {"temperature": -1.0}, "attributes": {}},
@@ -52,8 +70,23 @@ def test_odd_parameters_are_refused_or_predict_the_same(name, tmp_path):
 
 
 NOT_CHECKED = {}
-WRONG = {"engine": 3, "n_jobs": 0, "rule": "rcc", "stop": "x", "max_iter": -1, "random_state": "x", "training": 5}
-WRONG |= {"class_weight": "even", "time_limit": -1.0, "kept_rows": 0, "loss": "x", "scoring": "x", "lams": 2.0}
+WRONG = {
+    "engine": 3,
+    "n_jobs": 0,
+    "rule": "rcc",
+    "stop": "x",
+    "max_iter": -1,
+    "random_state": "x",
+    "training": 5,
+}
+WRONG |= {
+    "class_weight": "even",
+    "time_limit": -1.0,
+    "kept_rows": 0,
+    "loss": "x",
+    "scoring": "x",
+    "lams": 2.0,
+}
 """Parameter -> a value that `fit` refuses before it reads rows."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -12,10 +13,8 @@ from tempfile import TemporaryFile
 from typing import BinaryIO
 from uuid import uuid4
 
-try:
+if sys.platform != "win32":
     from fcntl import LOCK_EX, LOCK_NB, flock
-except ImportError:  # Windows
-    flock = None  # type: ignore[assignment]
 
 FULL = {errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
 """Errors of writing, which Python raises without the name of the file."""
@@ -39,7 +38,7 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         part, descriptor = _new_part(target.parent, start)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                if flock is not None:
+                if sys.platform != "win32":
                     closing.callback(os.close, os.dup(descriptor))  # locked until the file has its name
                 yield file
                 file.flush()
@@ -66,7 +65,7 @@ def _naming(target: Path, start: str) -> Iterator[None]:
 
 def _remove_left_parts(folder: Path, start: str) -> None:
     """Remove what processes that were killed have left: files of this start of a name that no process has locked."""
-    if flock is None:
+    if sys.platform == "win32":
         return
     left = []
     with suppress(OSError), os.scandir(folder) as entries:  # a folder may be writable and not readable
@@ -87,7 +86,7 @@ def _new_part(folder: Path, start: str) -> tuple[Path, int]:
         part = folder / f"{start}{uuid4().hex}.part"
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         with suppress(OSError):
-            if flock is not None:
+            if sys.platform != "win32":
                 flock(descriptor, LOCK_EX)
         if part.exists():
             return part, descriptor

@@ -110,7 +110,23 @@ def test_the_budget_is_set_by_the_environment(text, budget, monkeypatch):
 @pytest.mark.parametrize(
     "text",
     [
-        *("much", "-1", "-0", "+1", "1X", "nan", "inf", "infinity", "G", "b", ".", "e9", "1e", "1e-3G", "0x10"),
+        *(
+            "much",
+            "-1",
+            "-0",
+            "+1",
+            "1X",
+            "nan",
+            "inf",
+            "infinity",
+            "G",
+            "b",
+            ".",
+            "e9",
+            "1e",
+            "1e-3G",
+            "0x10",
+        ),
         *("1e99G", "1e999", "9" * 400, "8388608T", "1_000", "1,5G", "1 000", "1GG", "1G2", "१", "²"),
     ],
 )
