@@ -22,6 +22,18 @@ def test_random_changes_are_refused_or_train(tmp_path):
     assert outcomes["trained"] > CASES / 10
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "other"), [("validation alone", "GDT"), ("GDT", "mini-batches"), ("GDT", "GaussianNB")]
+)
+def test_trainings_of_another_fit_under_its_fingerprints(name, other, tmp_path):
+    """A run of mini-batches has no statistics for the next step, one without held-out rows no validation loss."""
+    path, outcomes = tmp_path / "run.safetensors", fuzz.Counter()
+    path.write_bytes(fuzz.with_trainings_of(name, other))
+    assert fuzz.problem(path, name, outcomes) == ""
+    assert outcomes["trained" if other == "GaussianNB" else "refused"] == 1
+
+
 def test_a_case_follows_from_its_seed_and_number():
     assert fuzz.changed(1, 2) == fuzz.changed(1, 2)
     assert fuzz.changed(1, 2) != fuzz.changed(1, 3)
