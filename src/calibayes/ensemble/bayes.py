@@ -97,7 +97,7 @@ class PosteriorAverage(Classifier):
         y : (n,) labels
         sample_weight : (n,) floats, optional
         """
-        deadline = Deadline(self._seconds())
+        deadline = Deadline(self.time_limit)
         given = open_rows(X, y, sample_weight)
         with computing(self.engine, self.n_jobs) as engine:
             reader, read = unfitted_copy(self), given.in_memory()
@@ -119,16 +119,10 @@ class PosteriorAverage(Classifier):
             kept[OUT_OF_FOLD] = training.held_out
         return adopt(self, {**vars(reader), "fitted_": fitted, **kept})
 
-    def _seconds(self) -> float:
-        """The limit of the fit. Raises ValueError if it is invalid."""
-        if self.time_limit is None:
-            return np.inf
-        return parameters.number("time_limit", self.time_limit, 0.0, 1e300)
-
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
         if (conversion := verified_conversion(self, FittedEnsemble)) is not None:
-            self._seconds()
+            Deadline(self.time_limit)
             is_same = conversion.converted_names == self.fitted_.names
             require(is_same, "conversion_ has other columns than fitted_")
 
