@@ -228,18 +228,11 @@ class Run:
         self.candidate, self.accepted, self.best = (made[id(point)] for point in points)
         self.history, self.direction = _entries(snapshot.history), snapshot.direction
         self.stop.met(self.history)  # raises ValueError if a measurement that it needs is missing
-        for point in (snapshot.accepted, snapshot.best):
-            self._verify(point.value)
         self._began = time.perf_counter() - snapshot.seconds
         for name in KEPT:
             setattr(self, name, getattr(snapshot, name))
         if self.sweep is not None and snapshot.batches is not None:
             self.sweep.generator.bit_generator.state = snapshot.batches
-
-    def _verify(self, value: ModelArrays) -> None:
-        """Raises ValueError unless the value of a state that was measured, which may come from a file, is possible."""
-        verify = self.model.verify_statistics if self.rule.keeps_statistics else self.model.verify_parameters
-        verify(value)
 
     def _point(self, kept: PointSnapshot) -> Point:
         verify_like("state", kept.value, self.state.value)
