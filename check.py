@@ -2,7 +2,7 @@
 
 python check.py                     all: style, format, types, layers, tests, benchmarks, experiments
 python check.py --quick             about a minute: style, format, types, layers and the tests that fail most often
-python check.py --oldest            a smoke test with the oldest versions that pyproject.toml declares, in build/oldest
+python check.py --oldest            smoke tests with the oldest versions that pyproject.toml declares, in build/oldest
 python check.py --newest            a smoke test and the quick tests with the newest versions, in build/newest
 python check.py --no-compiler       a smoke test after an installation without a C++ compiler, in build/no-compiler
 python check.py --python PYTHON     a smoke test after an installation for another interpreter, such as python3.13
@@ -11,7 +11,7 @@ python check.py --torch              arrays on a device: their tests with PyTorc
 python check.py --docs              minutes: the documentation site in build/site, without warnings, by build/docs-environment
 python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis), 400 killed saves
-python check.py --fuzz-files 60     so many seconds: load random changes of model files of every estimator
+python check.py --fuzz-files 60     so many seconds: load random changes of model files and of checkpoints
 python check.py --laws 600          so many seconds: metamorphic laws of every estimator on random and real tables, resumed
 python check.py --browser           minutes: reports in headless Chromium (Debian's chromium and chromium-driver; selenium)
 python check.py -- -k tree -x       arguments after -- go to pytest
@@ -103,14 +103,23 @@ BROWSER = [
     )
 ]
 LAWS = [PYTHON, "-m", "tests.metamorphic.run"]
-FUZZ_FILES = [PYTHON, "-m", "tests.files.fuzz"]
+FUZZ_FILES = {"model files": "tests.files.fuzz", "checkpoints": "tests.files.checkpoint_fuzz"}
 HAS_NO_NATIVE_KERNELS = "from calibayes.kernels.dispatch import native_kernels as n; assert n.is_missing, n"
 
 
+EXTRAS = ("dask", "parquet", "plots", "sql", "onnx")
+"""Extras for users, whose oldest versions are tried, too."""
+TABLES = ("duckdb", "polars")
+"""Packages whose tables are read; their oldest versions are declared in the extra `dev`."""
+
+
 def oldest_requirements() -> list[str]:
-    """The oldest declared version of each package that is required at run time, such as numpy==1.26."""
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    return [requirement.replace(">=", "==") for requirement in declared]
+    """The oldest declared version of each package that is used at run time, such as numpy==1.26."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    declared = [*project["dependencies"], *(requirement for extra in EXTRAS for requirement in extras[extra])]
+    declared += [requirement for requirement in extras["dev"] if requirement.startswith(TABLES)]
+    return sorted({requirement.replace(">=", "==") for requirement in declared})
 
 
 def python_of(environment: Path) -> str:
@@ -138,7 +147,10 @@ def smoke_step(name: str, variables: dict[str, str] | None = None) -> Step:
 def oldest_steps() -> list[Step]:
     """The oldest versions, with the sources as they are and the NumPy kernels."""
     settings = {"CALIBAYES_NATIVE": "0", "PYTHONPATH": "src"}
-    return [*environment_steps("oldest", oldest_requirements(), {}), smoke_step("oldest", settings)]
+    extras = smoke_step("oldest", settings)._replace(
+        name="smoke test of extras", command=[python_of(Path("build/oldest")), "tests/smoke_extras.py"]
+    )
+    return [*environment_steps("oldest", oldest_requirements(), {}), extras, smoke_step("oldest", settings)]
 
 
 def newest_steps() -> list[Step]:
@@ -194,6 +206,12 @@ def docs_steps() -> list[Step]:
     return [environment, install, Step("site", build, {"MPLBACKEND": "agg"})]
 
 
+def fuzz_files_steps(seconds: int) -> list[Step]:
+    """Random changes of files; each kind of file gets the same time."""
+    share = f"--seconds={seconds / len(FUZZ_FILES)}"
+    return [Step(name, [PYTHON, "-m", module, share]) for name, module in FUZZ_FILES.items()]
+
+
 def groups(quick: bool, pytest_arguments: list[str]) -> list[list[Step]]:
     """Groups of steps of the quick or of the full check, in order; the steps of a group run two at a time."""
     if quick:
@@ -216,7 +234,7 @@ def chosen_groups(options: argparse.Namespace) -> list[list[Step]]:
         "fuzz": lambda: FUZZ,
         "browser": lambda: BROWSER,
         "laws": lambda: [Step("laws", [*LAWS, f"--seconds={options.laws}"], ONE_THREAD)],
-        "fuzz_files": lambda: [Step("model files", [*FUZZ_FILES, f"--seconds={options.fuzz_files}"])],
+        "fuzz_files": lambda: fuzz_files_steps(options.fuzz_files),
     }
     for name, make in special.items():
         if getattr(options, name):
@@ -296,7 +314,9 @@ def main() -> int:
     parser.add_argument("--sanitize", action="store_true", help="run only the native kernels with sanitizers")
     parser.add_argument("--fuzz", action="store_true", help="fit every estimator to 1,000 random tables")
     parser.add_argument(
-        "--fuzz-files", type=int, help="load random changes of model files, for so many seconds"
+        "--fuzz-files",
+        type=int,
+        help="load random changes of model files and checkpoints, for so many seconds",
     )
     parser.add_argument(
         "--laws",

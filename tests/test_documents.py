@@ -139,6 +139,25 @@ NAMING = (
 """Documents whose paths and dotted names must exist; records of decisions tell of their time."""
 
 
+BY_NAME = re.compile(r"\binstall\b[\s`'\"]+(-\S+\s+)*[`'\"]*calibayes\b(?![/.])", re.IGNORECASE)
+TEXTS = (
+    *ROOT.glob("*.md"),
+    *ROOT.glob("docs/**/*.md"),
+    *ROOT.glob("src/**/*.py"),
+    *ROOT.glob("examples/*.py"),
+)
+
+
+def test_nothing_tells_to_install_the_package_by_its_name():
+    """An index may not have it, or a package of somebody else: it is installed from a clone or from a wheel."""
+    for text in ("pip install 'calibayes[sql]'", "Install\n`calibayes`", "pip install -U calibayes"):
+        assert BY_NAME.search(text)
+    for text in ("pip install '.[sql]'", "pip install calibayes.whl", "install the extra of calibayes"):
+        assert not BY_NAME.search(text)
+    texts = [path for path in TEXTS if "lab" not in path.relative_to(ROOT).parts]
+    assert [path for path in texts if BY_NAME.search(path.read_text(encoding="utf-8"))] == []
+
+
 @pytest.mark.parametrize("name", NAMING)
 def test_paths_that_documents_name_exist(name):
     """From the root of the repository, or from the folder of the package."""

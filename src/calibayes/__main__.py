@@ -1,5 +1,5 @@
 """``python -m calibayes``."""
 
-from calibayes.cli import app
+from calibayes.cli import main
 
-app()
+main()

@@ -299,6 +299,48 @@ def test_an_interruption_in_code_that_ignores_exceptions_is_not_lost(monkeypatch
     raise_noted_interruption()
 
 
+WITH_AN_INTERRUPTED_IMPORT = """
+import os, runpy, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ["INTERRUPTED"]:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("calibayes", run_name="__main__")
+"""
+
+
+@can_interrupt
+@pytest.mark.parametrize(
+    "module", ["typer", "calibayes.cli.application", "calibayes.cli.information", "numpy", "scipy.stats"]
+)
+def test_an_interruption_while_modules_are_imported(module):
+    result = subprocess.run(
+        [sys.executable, "-c", WITH_AN_INTERRUPTED_IMPORT, "info"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "INTERRUPTED": module},
+        check=False,
+    )
+    assert result.returncode == 130
+    assert result.stderr == "interrupted; no file was changed\n"
+    assert result.stdout == ""
+
+
+@can_interrupt
+def test_an_error_after_an_interruption_is_one(capsys):
+    def call():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("a module was not imported to its end") from None
+
+    assert exit_code(call, debug=False) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
 @can_interrupt
 def test_an_interruption_leaves_the_old_file(penguins, tmp_path):
     output = tmp_path / "out.csv"

@@ -17,7 +17,7 @@ ESTIMATORS = [
     if isinstance(thing := getattr(calibayes, name), type) and issubclass(thing, BaseEstimator)
 ]
 NAMED_TUPLE = {"_replace", "_asdict", "_fields"}
-PYTHON_OWN = {"_getframe"}
+PYTHON_OWN = {"_getframe", "_exit"}
 TRAINING = ["rule", "max_iter", "stop", "training", "costs", "random_state", "engine", "n_jobs", "verbose"]
 
 

@@ -143,3 +143,18 @@ def test_the_score_of_a_collection_is_that_of_its_rows():
     parts = dd.from_pandas(X.assign(label=y), npartitions=3)
     features = parts.drop(columns="label")
     assert model.score(features, y) == model.score(features, parts["label"]) == model.score(X, y)
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_predictions_for_a_file_of_any_number_of_partitions(partitions, tmp_path):
+    """The tasks that read a file and select its columns can be fused with others, all of them if there is one partition."""
+    X, y = iris()
+    table = X.assign(label=y)
+    for part in range(partitions):
+        table.iloc[part::partitions].to_parquet(tmp_path / f"{part}.parquet")
+    lazy, model = dd.read_parquet(tmp_path), NaiveBayes(rule="ml").fit(table, y="label")
+    assert lazy.npartitions == partitions
+    assert model.score(lazy, "label") == model.score(table, "label")
+    found = model.predict_proba(lazy.drop(columns="label")).compute()
+    expected = np.concatenate([model.predict_proba(X.iloc[part::partitions]) for part in range(partitions)])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

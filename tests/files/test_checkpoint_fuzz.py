@@ -1,56 +1,71 @@
-"""Random changes of a checkpoint, with right checksums: `fit` refuses the file, or trains to valid probabilities."""
-
-import contextlib
+"""Random changes of a checkpoint: `fit` refuses the file, or trains to valid probabilities; a part of `check.py --fuzz-files`."""
 
 import numpy as np
 import pytest
 
-from calibayes import GaussianNB, TrainingOptions
-from tests.estimators.generative.checkpoint_cases import overlapping
-from tests.files.forging import Parts, put_together, taken_apart
-from tests.files.mutations import MUTATIONS, pick
+from tests.files import checkpoint_fuzz as fuzz
 from tests.seeds import SEED
 
-CASES = 120
-
-
-def changed(content, case):
-    """The file of a case."""
-    parts, rng = taken_apart(content), np.random.default_rng([SEED, case])
-    checkpoint = parts.document["checkpoint"]
-    model = Parts({"model": {"attributes": checkpoint}}, parts.tensors)
-    for _ in range(1 + int(rng.integers(2))):
-        with contextlib.suppress(TypeError, KeyError, AttributeError, IndexError, ValueError):
-            pick(MUTATIONS, rng)(model, rng)
-    parts.document["checkpoint"] = model.document["model"].get("attributes")
-    return put_together(Parts(parts.document, model.tensors))
-
-
-def interrupt(progress):
-    if progress.update == 2:
-        raise KeyboardInterrupt
-
-
-def fit(path, **options):
-    training = TrainingOptions(checkpoint=path, **options)
-    return GaussianNB(max_iter=4, stop=None, random_state=0, training=training).fit(*overlapping())
+CASES = 80
 
 
 @pytest.mark.filterwarnings("ignore")  # of changed numbers
-@pytest.mark.parametrize("options", [{}, {"batch_size": 60}], ids=["all rows", "mini-batches"])
-def test_random_changes_are_refused_or_train(options, tmp_path):
-    path = tmp_path / "run.safetensors"
-    with pytest.raises(KeyboardInterrupt):
-        fit(path, callbacks=[interrupt], **options)
-    content, refused = path.read_bytes(), 0
+def test_random_changes_are_refused_or_train(tmp_path):
+    path, outcomes = tmp_path / "run.safetensors", fuzz.Counter()
     for case in range(CASES):
-        path.write_bytes(changed(content, case))
-        try:
-            model = fit(path, **options)
-        except ValueError as error:
-            if "cannot be continued" not in str(error):
-                raise AssertionError(f"case {case} of seed {SEED}") from error
-            refused += 1
-        else:
-            assert np.allclose(model.predict_proba(overlapping()[0]).sum(axis=1), 1), f"case {case}"
-    assert CASES / 2 < refused < CASES
+        name, changes, content = fuzz.changed(SEED, case)
+        path.write_bytes(content)
+        problem = fuzz.problem(path, name, outcomes, changes[0].startswith(fuzz.WHOLE))
+        assert not problem, f"case {case} of seed {SEED}, {name}, {changes}: {problem}"
+        path.unlink(missing_ok=True)
+    assert outcomes["refused"] > CASES / 3
+    assert outcomes["trained"] > CASES / 10
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "other"), [("validation alone", "GDT"), ("GDT", "mini-batches"), ("GDT", "GaussianNB")]
+)
+def test_trainings_of_another_fit_under_its_fingerprints(name, other, tmp_path):
+    """A run of mini-batches has no statistics for the next step, one without held-out rows no validation loss."""
+    path, outcomes = tmp_path / "run.safetensors", fuzz.Counter()
+    path.write_bytes(fuzz.with_trainings_of(name, other))
+    assert fuzz.problem(path, name, outcomes) == ""
+    assert outcomes["trained" if other == "GaussianNB" else "refused"] == 1
+
+
+def test_a_case_follows_from_its_seed_and_number():
+    assert fuzz.changed(1, 2) == fuzz.changed(1, 2)
+    assert fuzz.changed(1, 2) != fuzz.changed(1, 3)
+
+
+class Broken:
+    """A model whose rows do not sum to one."""
+
+    def predict_proba(self, rows):
+        return np.full((len(rows), 2), 0.4)
+
+
+@pytest.mark.parametrize(
+    ("result", "found"),
+    [
+        (Broken(), "invalid probabilities"),
+        (IndexError("x"), "IndexError"),
+        (ValueError("x"), "ValueError: x"),
+        (ValueError("it cannot be continued"), ""),
+    ],
+)
+def test_what_is_wrong_is_found(result, found, tmp_path, monkeypatch):
+    path = tmp_path / "run.safetensors"
+    path.write_bytes(b"x")
+
+    def fit(name, path):
+        if isinstance(result, Exception):
+            raise result
+        path.unlink()
+        return result
+
+    monkeypatch.setattr(fuzz.checkpoint_cases, "fit", fit)
+    problem = fuzz.problem(path, "GaussianNB", fuzz.Counter(), True)
+    assert found in problem
+    assert bool(found) == bool(problem)

@@ -5,11 +5,13 @@ import os
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import calibayes
+from calibayes.core.replaced_file import replaced_file
 from tests.faults.file_operations import Interrupted, failing
 from tests.files.sample_models import sample
 from tests.seeds import generator
@@ -55,13 +57,61 @@ def test_a_process_killed_at_any_moment_leaves_a_complete_file(files):
                 assert process.stdout.readline() == "killed\n"
                 last.append(complete.index(path.read_bytes()))
                 calibayes.load(path)
-                unfinished += len(list(path.parent.glob(".*.part")))
-                for part in path.parent.glob(".*.part"):
-                    part.unlink()
+                left = len(list(path.parent.glob(".*.part")))
+                assert left <= 1, "a save has not removed what a killed process left"
+                unfinished += left
             if set(last) == {0, 1} and unfinished:
                 break
     assert set(last) == {0, 1}
     assert unfinished > 0, "no process was killed while it wrote"
+    calibayes.save(calibayes.load(path), path)
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def left_by_a_killed_process(path):
+    """The part of a file that a process was writing when it ended."""
+    before, child = set(path.parent.iterdir()), os.fork()
+    if child == 0:
+        with replaced_file(path) as file:
+            file.write(b"the first half")
+            file.flush()
+            os._exit(9)
+    os.waitpid(child, 0)
+    (part,) = set(path.parent.iterdir()) - before
+    return part
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork a process")
+def test_the_next_file_of_a_path_removes_what_a_killed_process_left(tmp_path):
+    path, other = tmp_path / "model", tmp_path / "model-2"
+    parts = [left_by_a_killed_process(path) for path in (path, path, other)]
+    assert [part.exists() for part in parts] == [
+        False,
+        True,
+        True,
+    ]  # the second process has removed the first part
+    with replaced_file(path) as first, replaced_file(path) as second:  # what is being written stays
+        first.write(b"first")
+        second.write(b"second")
+    assert path.read_bytes() == b"first"
+    assert set(tmp_path.iterdir()) == {path, parts[2]}
+    with replaced_file(other):
+        pass
+    assert set(tmp_path.iterdir()) == {path, other}
+
+
+def test_many_writers_of_one_path_do_not_disturb_each_other(tmp_path):
+    path = tmp_path / "model"
+
+    def write(number):
+        with replaced_file(path) as file:
+            file.write(bytes([number]) * 10_000)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(200)))
+    assert len(set(path.read_bytes())) == 1
+    assert len(path.read_bytes()) == 10_000
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("interrupts", [False, True], ids=["error", "interruption"])

@@ -28,6 +28,7 @@ from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
 from calibayes._version import __version__
+from calibayes.cli import ending_at_once
 from calibayes.core.notices import printable
 
 # -- Ctrl-C, noted when it arrives: a KeyboardInterrupt alone is lost where a library ignores exceptions, as in a callback
@@ -37,7 +38,10 @@ _interrupted = threading.Event()
 
 @contextmanager
 def noting_interruptions() -> Iterator[None]:
-    """Note Ctrl-C while the block runs, and raise KeyboardInterrupt as usual. Other handlers of the signal are kept."""
+    """Note Ctrl-C while the block runs, and raise KeyboardInterrupt as usual. Other handlers of the signal are kept.
+
+    An error after Ctrl-C, such as that of an import that was interrupted, is an interruption, too.
+    """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -46,6 +50,9 @@ def noting_interruptions() -> Iterator[None]:
     signal.signal(signal.SIGINT, _note_and_raise)
     try:
         yield
+    except Exception:
+        raise_noted_interruption()
+        raise
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _interrupted.clear()
@@ -187,7 +194,8 @@ class LaterCommand(TyperCommand):
     @cached_property
     def command(self) -> Any:
         """The command with its parameters."""
-        module = import_module(f"calibayes.cli.{self.module}")
+        with ending_at_once(_note_and_raise):
+            module = import_module(f"calibayes.cli.{self.module}")
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         examples = getattr(module, f"{str(self.name).upper()}_EXAMPLES")
         alone.command(self.name, epilog=examples)(getattr(module, f"{self.name}_command"))

@@ -218,7 +218,7 @@ def required_pyarrow(kind: str) -> Any:
     try:
         return pyarrow()
     except ImportError:
-        raise ValueError(f"writing {kind} needs pyarrow: pip install 'calibayes[parquet]'") from None
+        raise ValueError(f"writing {kind} needs pyarrow: pip install pyarrow") from None
 
 
 def arrow_writer(file: Any, kind: str, schema: Any) -> Any:

@@ -19,6 +19,7 @@ from calibayes.cli import options
 from calibayes.cli.application import examples, note, print_json, print_table, print_text, working
 from calibayes.cli.rows import labeled_table, training_data
 from calibayes.core.notices import counted
+from calibayes.core.replaced_file import require_replaceable
 from calibayes.tables.csv_parsing import CsvOptions
 
 FIT_EXAMPLES = examples(
@@ -80,8 +81,10 @@ def fit_command(
     if target is None or output is None:
         written = "-o FILE (the model file to write)"
         raise options.lacking(target, written, f"fit {table}", "model.safetensors")
-    if not output.parent.is_dir() or output.is_dir():
-        raise ValueError(f"{output} cannot be written: there is no such folder, or it is one")
+    try:
+        require_replaceable(output)  # before it is trained
+    except OSError as error:
+        raise ValueError(f"{output} cannot be written: {error}") from error
     estimator = _estimator(model, rule, set_, seed, jobs)
     given = options.csv_options(separator, decimal, encoding, missing_value)
     with working(f"reading {table}") as show:

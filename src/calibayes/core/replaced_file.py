@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 from uuid import uuid4
+
+if sys.platform != "win32":
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+FULL = {errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
+"""Errors of writing, which Python raises without the name of the file."""
 
 
 @contextmanager
@@ -17,25 +25,72 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new file that takes the place of ``path`` when the block ends without an error.
 
     It is written beside the target, flushed to the disk and renamed. After an error the old file is as it was, and the
-    new one is removed; after a crash of the process it stays, as ``.NUMBER.part``. Permissions are those that the process
-    gives to new files. If ``path`` is a symbolic link, the file that it points to is replaced.
+    new one is removed. If the process is killed it stays, as ``.NUMBER-NUMBER.part``, until the next file for the same
+    ``path`` is written (on systems with file locks, so not on Windows). Permissions are those that the process gives to new files. If ``path`` is a symbolic link, the file
+    that it points to is replaced.
 
     Raises FileNotFoundError if its folder does not exist, and FileExistsError if it is there and no regular file.
     """
     target = _target(os.fsdecode(path))
-    part = target.with_name(f".{uuid4().hex}.part")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
+    start = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}-"
+    _remove_left_parts(target.parent, start)
+    with _naming(target, start), ExitStack() as closing:
+        part, descriptor = _new_part(target.parent, start)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                if sys.platform != "win32":
+                    closing.callback(os.close, os.dup(descriptor))  # locked until the file has its name
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, target)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink()
+            raise
     _flush_folder(target.parent)
+
+
+@contextmanager
+def _naming(target: Path, start: str) -> Iterator[None]:
+    """Let errors of the part, which nobody knows, and of a full disk name the file that was to be written."""
+    try:
+        yield
+    except OSError as error:
+        is_of_part = os.fsdecode(error.filename or "").startswith(str(target.with_name(start)))
+        if is_of_part or (error.filename is None and error.errno in FULL):
+            raise OSError(error.errno, error.strerror, str(target)) from error
+        raise
+
+
+def _remove_left_parts(folder: Path, start: str) -> None:
+    """Remove what processes that were killed have left: files of this start of a name that no process has locked."""
+    if sys.platform == "win32":
+        return
+    left = []
+    with suppress(OSError), os.scandir(folder) as entries:  # a folder may be writable and not readable
+        left = [entry.path for entry in entries if entry.name.startswith(start)]
+    for path in left:
+        with suppress(OSError):  # BlockingIOError if it is locked
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                flock(descriptor, LOCK_EX | LOCK_NB)
+                os.unlink(path)
+            finally:
+                os.close(descriptor)
+
+
+def _new_part(folder: Path, start: str) -> tuple[Path, int]:
+    """A new file, locked where the system has locks, and open for writing; another process may remove it before it is locked."""
+    while True:
+        part = folder / f"{start}{uuid4().hex}.part"
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        with suppress(OSError):
+            if sys.platform != "win32":
+                flock(descriptor, LOCK_EX)
+        if part.exists():
+            return part, descriptor
+        os.close(descriptor)
 
 
 def require_replaceable(path: str | os.PathLike[str]) -> None:

@@ -98,10 +98,7 @@ class PosteriorAverage(Classifier):
         y : (n,) labels
         sample_weight : (n,) floats, optional
         """
-        limit = np.inf
-        if self.time_limit is not None:
-            limit = parameters.number("time_limit", self.time_limit, 0.0, 1e300)
-        deadline = Deadline(limit)
+        deadline = Deadline(self.time_limit)
         given = open_rows(X, y, sample_weight)
         with computing(self.engine, self.n_jobs) as engine:
             reader, read = unfitted_copy(self), given.in_memory()
@@ -126,6 +123,7 @@ class PosteriorAverage(Classifier):
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
         if (conversion := verified_conversion(self, FittedEnsemble)) is not None:
+            Deadline(self.time_limit)
             is_same = conversion.converted_names == self.fitted_.names
             require(is_same, "conversion_ has other columns than fitted_")
 

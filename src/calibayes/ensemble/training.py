@@ -21,6 +21,7 @@ from calibayes.kernels.posterior import held_out_scores, log_loss, mixture_weigh
 from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.kernels.tree_nodes import packed_classes
 from calibayes.model.checked_rows import Rows, TrainingRows, class_frequencies
+from calibayes.model.parameters import number
 from calibayes.model.splits import LEAST_OF_CLASS, Division, EvaluationFolds, some_of_each_class, unit_weight
 from calibayes.model.training_rows import HELD_OUT_ROWS, HeldOut
 
@@ -234,9 +235,10 @@ class SkippedMemberWarning(UserWarning):
 
 
 class Deadline:
-    """Whether a number of seconds has passed."""
+    """Whether a time limit, the parameter of an ensemble, has passed. Raises ValueError if it is no number of seconds."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, time_limit: Any) -> None:
+        seconds = np.inf if time_limit is None else number("time_limit", time_limit, 0.0, 1e300)
         self._end = time.monotonic() + seconds
 
     def is_late(self) -> bool:

@@ -76,7 +76,7 @@ class GenerativeClassifier(GenerativeEstimator):
         "soft_error", "error", "log_loss", "objective", "step", "total_step", "frozen", "passes", "seconds" (and
         "validation_error", "validation_log_loss") -> array; entry 0 is the start, entry t the state after t updates.
         A closed form ("ml", "map" without hidden values) reads the rows once and has no history, unless there are
-        validation rows, callbacks or ``verbose``.
+        validation rows, callbacks or ``verbose``. A model file has no "seconds".
     best_iter_ : int
         The entry of the history that was used.
     n_iter_ : int

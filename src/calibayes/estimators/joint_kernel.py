@@ -301,8 +301,7 @@ class JointKernelClassifier(Classifier):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Keep rows, weight columns, choose bandwidth and smoothing."""
-        most = None if self.kept_rows is None else parameters.whole_number("kept_rows", self.kept_rows, 1)
-        steps, prior_rows = self._candidates()
+        most, (steps, prior_rows) = self._most_rows(), self._candidates()
         reader, seed = unfitted_copy(self), parameters.seed_of(self.random_state)
         given = open_rows(X, y, sample_weight)
         with given.engine(self):
@@ -323,6 +322,10 @@ class JointKernelClassifier(Classifier):
         state = _state(classes, rows, density, Smoothing(steps[step], prior_rows[place]))
         return adopt(self, {**vars(reader), **state, **found, **given.kept(table_rows)})
 
+    def _most_rows(self) -> int | None:
+        """Largest number of rows to keep."""
+        return None if self.kept_rows is None else parameters.whole_number("kept_rows", self.kept_rows, 1)
+
     def _candidates(self) -> tuple[list[int], list[float]]:
         """Bandwidth steps and numbers of pseudo-rows to choose from."""
         steps, prior_rows = list(range(STEPS)), PRIOR_ROWS.tolist()
@@ -341,6 +344,7 @@ class JointKernelClassifier(Classifier):
         for name, kind in (("density_", JointDensity), ("schema_", Schema), ("relevance_", Mapping)):
             require_instance(name, getattr(self, name), kind)
         names, density = verification.verify_columns(self).converted_names, self.density_
+        self._most_rows(), self._candidates()
         verification.require_same_classes(self.classes_, len(density.centers.ends) - 1)
         require(self.schema_.names == names, "schema_ has other columns than the training table")
         require_positions("the columns of density_", density.encoder.indices, len(names))

@@ -309,6 +309,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         super().verify()
         if not hasattr(self, "densities_"):
             return
+        self._check_choices()
         k = len(self.classes_)
         scores = 1 if k == 2 else k
         require_finite("coef_", self.coef_, (scores, len(self.feature_names_)))
@@ -317,14 +318,18 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         if hasattr(self, "cv_results_"):
             _verify_results(self.cv_results_)
 
+    def _check_choices(self) -> None:
+        """Raises ValueError if the loss, the score of the choice or a cost is invalid."""
+        for check in (self._linear_loss, self._scoring, self._costs):
+            check()
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate densities, choose pairs and cost, and fit the linear classifier.
 
         A row of weight w counts as w copies of it. A fit that fails leaves the estimator as it was.
         """
         reader, seed = unfitted_copy(self), seed_of(self.random_state)
-        for check in (self._linear_loss, self._scoring, self._costs):  # before any long computation
-            check()
+        self._check_choices()  # before any long computation
         given = open_rows(X, y, sample_weight)
         with given.engine(self), log_densities.progress_reports(type(self).__name__, self.verbose) as report:
             read = given.in_memory()

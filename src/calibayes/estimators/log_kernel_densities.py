@@ -390,6 +390,7 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
         if not is_fitted_with(self, (*FITTED, *COLUMNS, *self._always_fitted), optional):
             return
         fitted, names = cast(Any, self), verification.verify_columns(self).converted_names
+        self._most_rows()
         densities, classes = fitted.densities_, fitted.classes_
         require_instance("densities_", densities, LogDensities)
         require_instance("feature_names_", fitted.feature_names_, list)
@@ -402,6 +403,10 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
             varying = tuple(names[j] for j in densities.varying)
             require(fitted.dependence_.names == varying, "dependence_ has other columns than densities_")
             require(fitted.dependence_.classes == tuple(range(len(classes))), "dependence_ has other classes")
+
+    def _most_rows(self) -> int | None:
+        """Largest number of rows of a class to keep. Raises ValueError if it is invalid."""
+        return None if self.kept_rows is None else whole_number("kept_rows", self.kept_rows, 2)
 
     @property
     def kept_rows_(self) -> int:
@@ -462,7 +467,7 @@ def training_features(
 ) -> TrainingFeatures:
     """Estimate densities, find candidate selections of pairs and evaluate the features of the training rows."""
     floor = number("floor", recipe.floor, 1e-300, 1.0)
-    most = None if recipe.kept_rows is None else whole_number("kept_rows", recipe.kept_rows, 2)
+    most = recipe._most_rows()
     densities, kept_positions = learn_log_densities(
         rows, floor, most, seed, recipe.normal_scores, recipe.original_columns
     )

@@ -25,7 +25,7 @@ from calibayes.model.parameters import adopt, estimator, number, seed_of, unfitt
 from calibayes.model.recipe import Recipe, shared_folds
 from calibayes.model.splits import held_out_masks
 from calibayes.model.table_inputs import open_rows
-from calibayes.model.verification import OPTIONAL_COLUMNS, is_fitted_with, require_score
+from calibayes.model.verification import OPTIONAL_COLUMNS, is_fitted_with, require_score, verify_parameters
 from calibayes.rules import GDT
 
 FITTED_OF_ESTIMATOR = ("n_features_in_", "feature_names_in_", "training_table_")
@@ -91,9 +91,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         base = clone(GaussianNB() if self.estimator is None else self.estimator)
         if not isinstance(base, GenerativeEstimator):
             raise ValueError(f"estimator must be a generative estimator of this package, got {base!r}")
-        lams = sorted({number("lam", lam, 0.0, 1.0) for lam in self.lams}, reverse=True)
-        if not lams or self.scoring not in ("log_loss", "error"):
-            raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
+        lams = self._candidates()
         with computing(base.engine, base.n_jobs) as engine:
             read = given.in_memory()
             classes, rows = read.rows(base, engine, Reading(base.class_weight))
@@ -107,6 +105,13 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = {"cv_results_": results, "lam_": lam, "estimator_": trained, **names}
         return adopt(self, {**vars(unfitted_copy(self)), **state, **given.kept(rows)})
 
+    def _candidates(self) -> list[float]:
+        """The values of lam, descending. Raises ValueError if one of them or the score is invalid."""
+        lams = sorted({number("lam", lam, 0.0, 1.0) for lam in self.lams}, reverse=True)
+        if not lams or self.scoring not in ("log_loss", "error"):
+            raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
+        return lams
+
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
         required = ("n_features_in_", "training_table_", "cv_results_", "lam_", "estimator_")
@@ -115,6 +120,8 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         trained = self.estimator_
         is_fitted = isinstance(trained, GenerativeEstimator) and hasattr(trained, "fitted_")
         require(is_fitted, "estimator_ must be a fitted generative estimator")
+        verify_parameters(self)
+        self._candidates()
         for name in FITTED_OF_ESTIMATOR:
             ours, theirs = (np.asarray(getattr(model, name, None)) for model in (self, trained))
             require(bool(np.array_equal(ours, theirs)), f"{name} is not that of estimator_")

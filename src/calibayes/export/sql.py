@@ -16,7 +16,7 @@ try:
     from sqlglot import ErrorLevel, exp
     from sqlglot.dialects.dialect import Dialect, Dialects
 except ImportError as error:
-    raise ImportError("SQL is written by sqlglot: pip install 'calibayes[sql]'") from error
+    raise ImportError("SQL is written by sqlglot: pip install sqlglot") from error
 
 __all__ = ["dialects", "to_sql"]
 

@@ -215,7 +215,7 @@ def _read_function(node: Mapping[str, Any], path: str, reader: codec.Reader) -> 
     return value_objects.looked_up(registry.FUNCTIONS, node["$function"])
 
 
-_value = value_objects.value_codec(registry.VALUES, registry.OLDER_FIELDS)
+_value = value_objects.value_codec(registry.VALUES, registry.OLDER_FIELDS, registry.SHORTENED)
 _estimator = codec.Codec("$estimator", _write_estimator, _read_estimator)
 _foreign = codec.Codec("$scikit_learn", _write_foreign, _read_foreign)
 _function = codec.Codec("$function", _write_function, _read_function)

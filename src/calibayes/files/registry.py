@@ -17,7 +17,7 @@ from calibayes.encoders import by_column_type, dense, leaves, numbers, schema
 from calibayes.ensemble import fitted_ensemble, grown_trees, path_members
 from calibayes.estimators import joint_kernel, log_kernel_densities, tabular
 from calibayes.families import class_centers, covariance_shapes, priors
-from calibayes.files.value_objects import OlderFields
+from calibayes.files.value_objects import OlderFields, Written
 from calibayes.kernels import forests, joint_density, tree_growth
 from calibayes.model import fitted, training_rows
 from calibayes.model.binding import ColumnBinding
@@ -176,3 +176,12 @@ def _with_extras(fields: dict[str, Any]) -> dict[str, Any]:
 
 OLDER_FIELDS: Final[Mapping[str, OlderFields]] = {"Fitted": (tuple(EXTRAS), _with_extras)}
 """Class -> its fields in files of older formats."""
+
+
+def _without_times(history: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The measurements of a training, without how long it took."""
+    return history and {name: values for name, values in history.items() if name != "seconds"}
+
+
+SHORTENED: Final[Mapping[tuple[str, str], Written]] = {("Fitted", "history"): _without_times}
+"""Class and field -> what is written of it: times are left out, so that equal fits write equal files."""

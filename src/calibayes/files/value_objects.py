@@ -113,8 +113,31 @@ OlderFields: TypeAlias = tuple[Sequence[str], Callable[[dict[str, Any]], dict[st
 """Fields of a class in files of older formats, and a function from all fields that were read to those of today."""
 
 
-def value_codec(classes: Mapping[str, type], older: Mapping[str, OlderFields] | None = None) -> Codec:
-    """A codec of the objects of these classes, by name; ``older`` are fields of older formats, by class."""
+Written: TypeAlias = Callable[[Any], Any]
+"""From the value of a field to what is written of it."""
+
+
+def value_codec(
+    classes: Mapping[str, type],
+    older: Mapping[str, OlderFields] | None = None,
+    written: Mapping[tuple[str, str], Written] | None = None,
+) -> Codec:
+    """A codec of the objects of these classes, by name.
+
+    ``older`` are fields of older formats, by class; ``written`` are functions for fields of which a part is written, by class
+    and field.
+    """
+    shortened = written or {}
+
+    def write(value: Any, path: str, writer: Writer) -> dict[str, Any]:
+        kind, names = type(value).__name__, field_names(type(value))
+
+        def parts() -> dict[str, Any]:
+            held = {name: getattr(value, name) for name in names}
+            held |= {name: shortened[kind, name](held[name]) for name in names if (kind, name) in shortened}
+            return {"$type": kind, **{name: writer.write(held[name], f"{path}.{name}") for name in names}}
+
+        return writer.once(value, parts) if names else parts()
 
     def read(node: Mapping[str, Any], path: str, reader: Reader) -> Any:
         cls = looked_up(classes, node["$type"])
@@ -125,17 +148,7 @@ def value_codec(classes: Mapping[str, type], older: Mapping[str, OlderFields] | 
         check_types(given, field_types(cls))
         return verified(cls(**given))
 
-    return Codec("$type", _write, read)
-
-
-def _write(value: Any, path: str, writer: Writer) -> dict[str, Any]:
-    def write() -> dict[str, Any]:
-        parts = {
-            name: writer.write(getattr(value, name), f"{path}.{name}") for name in field_names(type(value))
-        }
-        return {"$type": type(value).__name__, **parts}
-
-    return writer.once(value, write) if field_names(type(value)) else write()
+    return Codec("$type", write, read)
 
 
 def check_types(given: Mapping[str, Any], annotations: Mapping[str, Any]) -> None:

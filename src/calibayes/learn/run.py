@@ -220,12 +220,14 @@ class Run:
         Raises ValueError if the snapshot does not fit this run.
         """
         snapshot.verify_limit(self.limit)
-        if snapshot.direction:
+        needs_direction = self.sweep is None and not snapshot.done
+        if snapshot.direction or needs_direction:
             verify_like("direction", snapshot.direction, statistics)
         points = (snapshot.candidate, snapshot.accepted, snapshot.best)
         made = {id(point): self._point(point) for point in points}
         self.candidate, self.accepted, self.best = (made[id(point)] for point in points)
         self.history, self.direction = _entries(snapshot.history), snapshot.direction
+        self.stop.met(self.history)  # raises ValueError if a measurement that it needs is missing
         self._began = time.perf_counter() - snapshot.seconds
         for name in KEPT:
             setattr(self, name, getattr(snapshot, name))

@@ -316,8 +316,10 @@ class GenerativeEstimator(Classifier):
 
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
-        if (conversion := verified_conversion(self, Fitted)) is not None:
-            require_same_table(conversion, self.fitted_.binding)
+        if (conversion := verified_conversion(self, Fitted)) is None:
+            return
+        require_same_table(conversion, self.fitted_.binding)
+        recipe_of(self).verify()
 
     # -- exact arithmetic --------------------------------------------------------------------------------------------
 

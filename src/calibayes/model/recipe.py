@@ -17,6 +17,7 @@ from calibayes.encoders.schema import Schema
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Plan, Start
 from calibayes.learn.run import Callback
+from calibayes.learn.starts_and_stops import start_named, stop_named
 from calibayes.learn.train import Fold
 from calibayes.model import parameters, pickles
 from calibayes.model.binding import ColumnBinding, bind
@@ -179,6 +180,12 @@ class Recipe:
     describe: Callable[[ColumnBinding, TableSummary], Schema | None] | None = None
     default_start: str = "data"
     is_tempered_if_wide: bool = False
+
+    def verify(self) -> None:
+        """Raises ValueError if there is no such stop or start."""
+        plan = self.plan()
+        stop_named(plan.stop)
+        start_named(plan.start, plan.seed)
 
     def draw_seed(self) -> int:
         """A new seed from the random state."""

@@ -6,9 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from calibayes.core import verify
 from calibayes.core.verify import require, require_array, require_instance, require_length
+from calibayes.engines import chosen_engine
+from calibayes.model.checked_rows import class_factors
+from calibayes.model.decision import checked_costs
 from calibayes.model.delegates import feature
 from calibayes.model.training_rows import ADAPTED, DRIFT, HELD_OUT, INTERVAL, REPORT, SURPRISE, HeldOut
 from calibayes.tables.conversion import COLUMN_KINDS, ColumnConversion
@@ -29,8 +33,23 @@ def is_fitted_with(model: Any, required: Iterable[str], optional: Iterable[str] 
     return bool(given)
 
 
+def verify_parameters(model: Any) -> None:
+    """Raises ValueError if a parameter that predictions use, or that says how rows are weighed, is invalid.
+
+    An estimator checks its further parameters in its method ``verify``.
+    """
+    chosen_engine(getattr(model, "engine", None), getattr(model, "n_jobs", None))
+    check_random_state(getattr(model, "random_state", None))
+    k = len(model.classes_)
+    if getattr(model, "costs", None) is not None:
+        checked_costs(model.costs, k)
+    if getattr(model, "class_weight", None) is not None:
+        class_factors(model.class_weight, model.classes_, np.arange(k), np.ones(k))
+
+
 def verify_columns(model: Any) -> ColumnConversion:
     """The conversion of the columns. Raises ValueError unless their number and names are those of the conversion."""
+    verify_parameters(model)
     conversion: ColumnConversion = model.conversion_
     d = model.n_features_in_
     require_instance("conversion_", conversion, ColumnConversion)

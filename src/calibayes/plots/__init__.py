@@ -1,4 +1,4 @@
-"""Plots of models, explanations and comparisons; need matplotlib (``pip install 'calibayes[plots]'``)."""
+"""Plots of models, explanations and comparisons; need matplotlib (``pip install matplotlib``)."""
 
 from calibayes.plots.costs import CostDisplay, LiftDisplay
 from calibayes.plots.figures import boxes, panels

@@ -24,8 +24,8 @@ def new_figure(width: float, height: float) -> Any:
             return import_module("matplotlib.pyplot").figure(**size)
         return import_module("matplotlib.figure").Figure(**size)
     except ImportError as error:
-        advice = "pip install 'calibayes[plots]'"
-        raise ImportError(f"plots need matplotlib, which is not installed: {advice}") from error
+        problem = "plots need matplotlib, which is not installed"
+        raise ImportError(f"{problem}: pip install matplotlib") from error
 
 
 def axes_or_new(ax: Any, height: float) -> Any:

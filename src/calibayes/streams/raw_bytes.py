@@ -203,9 +203,7 @@ def _unzstd(file: BinaryIO) -> Any:
     try:
         return pyarrow().CompressedInputStream(pyarrow().PythonFile(file, mode="r"), "zstd")
     except ImportError:
-        raise ValueError(
-            "reading tables compressed by zstd needs pyarrow: pip install 'calibayes[parquet]'"
-        ) from None
+        raise ValueError("reading tables compressed by zstd needs pyarrow: pip install pyarrow") from None
 
 
 DECOMPRESSORS: Mapping[bytes, Callable[[BinaryIO], Any]] = {

@@ -115,7 +115,7 @@ def arrow_schema(raw: RawTable) -> tuple[Any, Callable[[list[str], int], Iterato
         return reader.schema, partial(sliced, reader)
     except ImportError:
         raise ValueError(
-            f"{raw.name} is a Parquet or Arrow file, which needs pyarrow: pip install 'calibayes[parquet]'"
+            f"{raw.name} is a Parquet or Arrow file, which needs pyarrow: pip install pyarrow"
         ) from None
     except (pyarrow().ArrowException, OSError) as error:
         raise ValueError(f"{raw.name} is damaged: {error}") from error

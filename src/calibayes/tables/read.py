@@ -6,6 +6,8 @@ import datetime
 import importlib
 import math
 import os
+import re
+import sys
 from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -30,6 +32,8 @@ ENVIRONMENT_VARIABLE = "CALIBAYES_MEMORY"
 DEFAULT_BUDGET = 2**28
 """Bytes of encoded rows that are kept in memory."""
 UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+BUDGET = re.compile(r"(?P<number>([0-9]+\.?[0-9]*|\.[0-9]+)(e\+?[0-9]{1,3})?)\s*(?P<unit>[kmgt]?)(i?b)?")
+"""A number of bytes, such as 1.5 GiB or 1e9."""
 
 
 def dask_kind(data: Any) -> str | None:
@@ -83,15 +87,14 @@ def memory_budget() -> int:
     text = os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
     if not text:
         return DEFAULT_BUDGET
-    number = text.lower().removesuffix("ib").removesuffix("b")
-    unit = number[-1:] if number[-1:] in UNITS else ""
-    try:
-        budget = int(float(number.removesuffix(unit)) * UNITS[unit])
-    except (ValueError, OverflowError):
-        budget = -1
-    if budget < 0:
-        raise ValueError(f"{ENVIRONMENT_VARIABLE} must be a number of bytes such as 512M or 2G, got {text!r}")
-    return budget
+    given = BUDGET.fullmatch(text.lower())
+    budget = float(given["number"]) * UNITS[given["unit"]] if given else math.inf
+    if budget > sys.maxsize:
+        most = f"at most {sys.maxsize // UNITS['t']:,}T"
+        raise ValueError(
+            f"{ENVIRONMENT_VARIABLE} must be a number of bytes such as 512M or 2G, {most}, got {text!r}"
+        )
+    return int(budget)
 
 
 def taken_out(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
@@ -130,7 +133,7 @@ def module_of_pyarrow(name: str) -> Any:
         return importlib.import_module(f"pyarrow.{name}" if name else "pyarrow")
     except ImportError as error:
         raise ImportError(
-            "reading files and Arrow streams chunk by chunk needs pyarrow: pip install 'calibayes[parquet]'"
+            "reading files and Arrow streams chunk by chunk needs pyarrow: pip install pyarrow"
         ) from error
 
 
@@ -151,6 +154,8 @@ def holds_text(kind: Any) -> bool:
 
 def one_array(column: Any) -> Any:
     """A chunked array as one array."""
+    if column.num_chunks == 0:  # of which pyarrow 15 cannot make one array if they are coded long texts
+        return pyarrow().nulls(0, column.type)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 

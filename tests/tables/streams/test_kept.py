@@ -95,14 +95,41 @@ def test_the_budget_is_spent_in_the_order_of_the_arrays(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "budget"), [("", 2**28), ("1000", 1000), ("2K", 2048), ("1.5MiB", 3 * 2**19), ("2 gb", 2**31)]
+    ("text", "budget"),
+    [
+        *(("", 2**28), (" ", 2**28), ("0", 0), ("1000", 1000), ("2K", 2048), ("1.5MiB", 3 * 2**19)),
+        *(("2 gb", 2**31), (" 2G ", 2**31), ("1e9", 10**9), (".5k", 512), ("5.b", 5), ("0.1", 0)),
+        *(("8388607T", 8388607 * 2**40), ("1e2TiB", 100 * 2**40)),
+    ],
 )
 def test_the_budget_is_set_by_the_environment(text, budget, monkeypatch):
     monkeypatch.setenv("CALIBAYES_MEMORY", text)
     assert memory_budget() == budget
 
 
-@pytest.mark.parametrize("text", ["much", "-1", "1X", "nan"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "much",
+            "-1",
+            "-0",
+            "+1",
+            "1X",
+            "nan",
+            "inf",
+            "infinity",
+            "G",
+            "b",
+            ".",
+            "e9",
+            "1e",
+            "1e-3G",
+            "0x10",
+        ),
+        *("1e99G", "1e999", "9" * 400, "8388608T", "1_000", "1,5G", "1 000", "1GG", "1G2", "१", "²"),
+    ],
+)
 def test_a_wrong_budget_is_refused(text, monkeypatch):
     monkeypatch.setenv("CALIBAYES_MEMORY", text)
     with pytest.raises(ValueError, match=r"CALIBAYES_MEMORY must be a number of bytes such as 512M"):

@@ -89,7 +89,7 @@ def client_of(given: Any) -> Any:
         import distributed
     except ImportError as error:
         raise ImportError(
-            "the Dask engine needs the packages dask and distributed: install calibayes[dask]"
+            "the Dask engine needs the packages dask and distributed: pip install 'dask[dataframe,distributed]'"
         ) from error
     if given is None:
         client = _current()

@@ -80,8 +80,11 @@ def predicted_lazily(model: Any, name: str, X: Any) -> Any:
     validate_data(model, given, reset=False, skip_check_array=True)
     empty = np.empty((0, *_width(model, name)), dtype=_type(model, name, given))
     key = f"calibayes-model-{uuid4().hex}"
-    sent = delayed(unwrapped)(Unhashed(_for_workers(model), key), dask_key_name=key)
+    wrapped = Unhashed(_for_workers(model), key)
+    sent = delayed(unwrapped)(wrapped, dask_key_name=key)
     if is_frame:
+        # Dask fuses the task of a single partition with all that it needs, and cannot if the model is one of it.
+        sent = wrapped if X.npartitions == 1 else sent
         return X.map_partitions(_predicted, sent, name, meta=empty)
     rows, columns = X.rechunk({1: -1}), {} if empty.ndim == 2 else {"drop_axis": 1}
     chunks = (rows.chunks[0], *((width,) for width in empty.shape[1:]))
@@ -90,6 +93,7 @@ def predicted_lazily(model: Any, name: str, X: Any) -> Any:
 
 def _predicted(rows: Any, model: Any, name: str) -> Array:
     """The predictions for a partition, which may be empty."""
+    model = unwrapped(model) if isinstance(model, Unhashed) else model
     if len(rows):
         return np.asarray(getattr(model, name)(rows))
     return np.empty((0, *_width(model, name)), dtype=_type(model, name, rows))

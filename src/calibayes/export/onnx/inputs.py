@@ -32,7 +32,7 @@ def onnx_module() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise ImportError("to_onnx needs the package onnx: pip install 'calibayes[onnx]'") from error
+        raise ImportError("to_onnx needs the package onnx: pip install onnx") from error
     return onnx
 
 
