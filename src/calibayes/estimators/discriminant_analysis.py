@@ -26,7 +26,7 @@ from calibayes.families import (
 from calibayes.families.covariance_shapes import FixedCovariance, Plain, Regularizer, TowardsSphere
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.moments import shrunk_covariance
-from calibayes.model.attributes import array_of, array_property, fitted_of
+from calibayes.model.attributes import array_of, array_property, fitted_of, on_one_state
 from calibayes.model.binding import every
 from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.estimator import GenerativeEstimator, Traits
@@ -356,6 +356,7 @@ class LinearDiscriminantAnalysis(
     def explained_variance_ratio_(self) -> Array:
         return self._directions()[1][: self._n_features_out]
 
+    @on_one_state
     def transform(self, X: Any) -> Array:
         """Coordinates along the most discriminating directions, (n, n_components)."""
         return open_rows(X).map(self, "transform", self._coordinates)
