@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -159,8 +159,10 @@ MEMBER_ROWS = 10_000
 ONE_FOREST = 100_000
 """Rows from which on one forest is grown, and the members' rows are held out (of a small class some of them only), instead
 of one for each fold."""
-NO_GAIN = "no gain on held-out rows"
-"""Why trees are left out."""
+TIME_TO_BEGIN = 0.2
+"""Share of the time limit that must be left to begin with a member, or with trees: columns are encoded first."""
+NO_GAIN, NO_TIME = "no gain on held-out rows", "the time limit was reached"
+"""Why trees, or members, are left out."""
 
 
 class Weighting(NamedTuple):
@@ -234,13 +236,32 @@ class SkippedMemberWarning(UserWarning):
 
 
 class Deadline:
-    """Whether a number of seconds has passed."""
+    """Whether a number of seconds has passed, or will have when what must follow is done."""
 
     def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
+        self._seconds, self._end = seconds, time.monotonic() + seconds
+        self.planned = 0.0
+        """Seconds that work will take which must follow."""
 
-    def is_late(self) -> bool:
-        return time.monotonic() >= self._end
+    def is_late(self, further: float = 0.0) -> bool:
+        """Whether the time is over with what is planned, and so many seconds further."""
+        return time.monotonic() + self.planned + further >= self._end
+
+    def leaves(self, share: float) -> bool:
+        """Whether this share of all the time is left besides what is planned."""
+        return self._end - time.monotonic() - self.planned >= share * self._seconds
+
+
+class TimeIsOver(Exception):
+    """The time limit was reached before a member was evaluated."""
+
+
+def until_late(training: Iterable[Rows], is_late: Callable[[], bool]) -> Iterator[Rows]:
+    """The training rows of one fold after another. Raises TimeIsOver if it is late before the next one."""
+    for rows in training:
+        if is_late():
+            raise TimeIsOver
+        yield rows
 
 
 @dataclass
@@ -293,6 +314,7 @@ class EnsembleTraining:
         self.held_out = out_of_fold_record(weighting.out_of_fold, trial.rows, self.division.rows)
         used = [name for name in self.results if weighting.weights[name] > 0]
         share = float(trial.rows.weight.sum() / rows.weight.sum())
+        self.deadline.planned, began = 0.0, time.monotonic()
         fitted = FittedEnsemble(
             classes=self.classes,
             names=rows.table.names,
@@ -307,15 +329,21 @@ class EnsembleTraining:
             error=weighting.error,
             schema=column_types(rows.summary),
         )
-        if self.growth is not None:
-            fitted = self._with_trees(fitted, context, self.growth)
+        if self.growth is not None and not self.deadline.leaves(TIME_TO_BEGIN):
+            self._skip(TREES, NO_TIME)
+        elif self.growth is not None:
+            on_all_rows = (time.monotonic() - began) / share
+            fitted = self._with_trees(fitted, context, self.growth, on_all_rows)
         self.progress.close()
         return fitted
 
     def _with_trees(
-        self, fitted: FittedEnsemble, context: FoldContext, settings: GrowthSettings
+        self, fitted: FittedEnsemble, context: FoldContext, settings: GrowthSettings, seconds: float
     ) -> FittedEnsemble:
-        """The ensemble with trees grown on it; if these are no better on held-out rows, with members trained on all rows."""
+        """The ensemble with trees grown on it; if these are no better on held-out rows, with members trained on all rows.
+
+        This takes about so many ``seconds``, and is left out if there is no time for it.
+        """
         self.progress.begin_part(2 * len(self.members), TREES)
         rows, compared, _, crossing = self.division
 
@@ -328,7 +356,8 @@ class EnsembleTraining:
         log_members = self._members_out_of_fold(fitted, context)
         grown = grown_trees(GrowthTask(rows, log_members, held_out, report), settings)
         if grown is None:
-            models = fitted.models if compared.all() else self._train(list(fitted.models), self.all_rows)
+            is_final = compared.all() or self.deadline.is_late(seconds)
+            models = fitted.models if is_final else self._train(list(fitted.models), self.all_rows)
             return replace(fitted, models=models, skipped={**fitted.skipped, TREES: NO_GAIN})
         trees, scores = grown
         self.held_out = out_of_fold_record(scores.out_of_fold, rows, rows)
@@ -386,11 +415,36 @@ class EnsembleTraining:
             self.progress.begin_part(part, name)
             if isinstance(member, str):
                 self._skip(name, member)
-            elif self.results and self.deadline.is_late():
-                self._skip(name, "the time limit was reached")
-            else:
-                report, loss = self.progress.report, loss_with(self.results, context.rows)
-                self.results[name] = member.evaluate(replace(context, report=report, ensemble_loss=loss))
+                continue
+            try:
+                self.results[name] = self._evaluated(member, context)
+            except TimeIsOver:
+                self._skip(name, NO_TIME)
+
+    def _evaluated(self, member: Member, context: FoldContext) -> MemberResult:
+        """The result of a member, which is evaluated no longer than there is time to train it afterwards.
+
+        Raises TimeIsOver if it is too late for a further member.
+        """
+        began, folds = time.monotonic(), max(len(context.held_out) - 1, 1)
+        share = len(self.member_rows.summed_rows.codes) / (folds * len(context.rows.codes))
+
+        def training_seconds() -> float:
+            return share * (time.monotonic() - began)
+
+        def is_late() -> bool:
+            return self.deadline.is_late(training_seconds())
+
+        training = context.training
+        if self.results:
+            if not self.deadline.leaves(TIME_TO_BEGIN):
+                raise TimeIsOver
+            training = until_late(training, is_late)
+        report, loss = self.progress.report, loss_with(self.results, context.rows)
+        limited = replace(context, training=training, report=report, ensemble_loss=loss, is_late=is_late)
+        result = member.evaluate(limited)
+        self.deadline.planned += training_seconds()
+        return result
 
     def _train(self, names: list[str], context: FoldContext) -> dict[str, Any]:
         """The members of these names, trained on the rows of a context."""
