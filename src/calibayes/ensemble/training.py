@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,6 +160,8 @@ MEMBER_ROWS = 10_000
 ONE_FOREST = 100_000
 """Rows from which on one forest is grown, and the members' rows are held out (of a small class some of them only), instead
 of one for each fold."""
+LONGEST = 1e300
+"""Seconds of a fit without a limit."""
 TIME_TO_BEGIN = 0.2
 """Share of the time limit that must be left to begin with a member, or with trees: columns are encoded first."""
 NO_GAIN, NO_TIME = "no gain on held-out rows", "the time limit was reached"
@@ -239,17 +242,14 @@ class Deadline:
     """Whether a number of seconds has passed, or will have when what must follow is done."""
 
     def __init__(self, seconds: float) -> None:
-        self._seconds, self._end = seconds, time.monotonic() + seconds
+        self.is_limited, self._seconds = seconds < np.inf, min(seconds, LONGEST)
+        self._end = time.monotonic() + seconds
         self.planned = 0.0
         """Seconds that work will take which must follow."""
 
-    def is_late(self, further: float = 0.0) -> bool:
-        """Whether the time is over with what is planned, and so many seconds further."""
-        return time.monotonic() + self.planned + further >= self._end
-
-    def leaves(self, share: float) -> bool:
-        """Whether this share of all the time is left besides what is planned."""
-        return self._end - time.monotonic() - self.planned >= share * self._seconds
+    def is_late(self, further: float = 0.0, share: float = 0.0) -> bool:
+        """Whether no more than a share of the time is left besides what is planned, and so many seconds further."""
+        return self._end - time.monotonic() - self.planned - further <= share * self._seconds
 
 
 class TimeIsOver(Exception):
@@ -329,7 +329,7 @@ class EnsembleTraining:
             error=weighting.error,
             schema=column_types(rows.summary),
         )
-        if self.growth is not None and not self.deadline.leaves(TIME_TO_BEGIN):
+        if self.growth is not None and self.deadline.is_late(share=TIME_TO_BEGIN):
             self._skip(TREES, NO_TIME)
         elif self.growth is not None:
             on_all_rows = (time.monotonic() - began) / share
@@ -410,41 +410,33 @@ class EnsembleTraining:
         return member
 
     def _evaluate(self, context: FoldContext) -> None:
-        """The predictions of the members for held-out rows; members that cannot be used are skipped."""
+        """The predictions of the members for held-out rows; members that cannot be used are skipped.
+
+        A member is evaluated no longer than there is time to train it afterwards.
+        """
+        in_folds = max(len(context.held_out) - 1, 1) * len(context.rows.codes)
+        all_rows = self.rows if self.everything is None else self.everything
+        share = len((all_rows if self.growth is None else context.rows).codes) / in_folds
         for part, (name, member) in enumerate(self.members.items()):
             self.progress.begin_part(part, name)
             if isinstance(member, str):
                 self._skip(name, member)
                 continue
+            if self.results and self.deadline.is_late(share=TIME_TO_BEGIN):
+                self._skip(name, NO_TIME)
+                continue
+            began, training = time.monotonic(), context.training
+            is_late = partial(lambda start: self.deadline.is_late(share * (time.monotonic() - start)), began)
+            if self.results and self.deadline.is_limited:
+                training = until_late(training, is_late)
+            report, loss = self.progress.report, loss_with(self.results, context.rows)
+            limited = replace(context, training=training, report=report, ensemble_loss=loss, is_late=is_late)
             try:
-                self.results[name] = self._evaluated(member, context)
+                self.results[name] = member.evaluate(limited)
             except TimeIsOver:
                 self._skip(name, NO_TIME)
-
-    def _evaluated(self, member: Member, context: FoldContext) -> MemberResult:
-        """The result of a member, which is evaluated no longer than there is time to train it afterwards.
-
-        Raises TimeIsOver if it is too late for a further member.
-        """
-        began, folds = time.monotonic(), max(len(context.held_out) - 1, 1)
-        share = len(self.member_rows.summed_rows.codes) / (folds * len(context.rows.codes))
-
-        def training_seconds() -> float:
-            return share * (time.monotonic() - began)
-
-        def is_late() -> bool:
-            return self.deadline.is_late(training_seconds())
-
-        training = context.training
-        if self.results:
-            if not self.deadline.leaves(TIME_TO_BEGIN):
-                raise TimeIsOver
-            training = until_late(training, is_late)
-        report, loss = self.progress.report, loss_with(self.results, context.rows)
-        limited = replace(context, training=training, report=report, ensemble_loss=loss, is_late=is_late)
-        result = member.evaluate(limited)
-        self.deadline.planned += training_seconds()
-        return result
+                continue
+            self.deadline.planned += share * (time.monotonic() - began)
 
     def _train(self, names: list[str], context: FoldContext) -> dict[str, Any]:
         """The members of these names, trained on the rows of a context."""

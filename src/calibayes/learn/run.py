@@ -286,7 +286,7 @@ class Run:
     def _accept(self, entry: Entry, direction: ModelArrays) -> None:
         self.history.append(entry)
         self.accepted, self.direction, self.rejections = self.candidate, direction, 0
-        if self.updates == int(self.limit * (1.0 - LAST_UPDATES)):
+        if self.updates == self.limit - max(self.limit // 4, FEW_UPDATES):
             self.earlier = self.accepted
         # The wanted step, not one that was shortened to end at the horizon, decides the next one.
         self.previous = self.wanted or None
@@ -364,9 +364,9 @@ class Progress(NamedTuple):
 Callback: TypeAlias = Callable[[Progress], bool | None]
 """Called with the progress; a true result stops training."""
 
-LAST_UPDATES, FEW_CHANGED = 0.25, 0.01
-"""Training that ends by the number of updates is to be continued if the last quarter of them has changed the decisions for one
-in a hundred rows: where they changed fewer, many more updates hardly change any."""
+FEW_UPDATES, FEW_CHANGED = 4, 0.01
+"""Training that ends by the number of updates is to be continued if the last quarter of them, at least four, has changed the
+decisions for one in a hundred rows: where they changed fewer, many more updates hardly change any."""
 MANY_CELLS = 2**17
 """Number of cells of a block from which on runs are measured in threads."""
 DIVERGING_FALL = 1.0
