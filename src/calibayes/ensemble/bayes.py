@@ -286,8 +286,8 @@ class BayesClassifier(PosteriorAverage):
     costs : (k, k) array, optional
         ``costs[i, j]`` is the cost of deciding class j when i is true: `predict` then minimizes the expected cost.
     time_limit : float, optional
-        Approximate limit of the fit in seconds: calibration and the growth of trees end, and members that were not
-        evaluated yet are left out.
+        Limit of the whole fit in seconds: calibration and the growth of trees end, and members or trees for which there is
+        no time are left out, with a warning. Reading the table and evaluating one member cannot be left out.
     random_state : int or RandomState, optional
         Seed of the folds; None is a fixed seed, unlike in scikit-learn.
     engine : Engine, optional
