@@ -58,6 +58,19 @@ class TestEverySumOfRows:
         assert_same_trees(model.parameters_, whole.parameters_)
         assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-10)
 
+    @pytest.mark.filterwarnings("ignore::calibayes.SingularCovarianceWarning")
+    def test_partial_fit_differs_from_fit_only_by_what_the_first_rows_settle(self, estimator):
+        """The readme lists the estimators whose encoding depends on the rows of the first call."""
+        X, y = table()
+        whole = nothing_hidden(clone(estimator)).set_params(rule="ml").fit(X, y)
+        model = clone(whole)
+        for low, high in pairwise((0, 150, 400)):
+            model.partial_fit(X[low:high], y[low:high], classes=["x", "y", "z"])
+        is_settled = any(encoder.data_dependence for encoder in whole.fitted_.binding.encoders.values())
+        assert is_settled == isinstance(estimator, SHAPED)
+        if not is_settled:
+            assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-10)
+
     def test_rows_can_be_added_and_taken_away(self, estimator):
         X, y = table()
         model = nothing_hidden(clone(estimator)).set_params(rule="ml").fit(X, y)

@@ -173,8 +173,29 @@ def test_a_run_that_ended_before_it_converged_has_a_problem():
     case = FAMILIES["gaussian-Tied"]
     source = source_of(case)
     start = run(case, RULES["rc"], Serial(), source, updates=0)
-    unfinished = Run(start.model, start.rule, start.state, stop=NoGain(1e-9), limit=2)
-    on_purpose = Run(start.model, start.rule, start.state, stop=Never(), limit=2)
+    unfinished = Run(start.model, start.rule, start.state, stop=NoGain(1e-9), limit=1)
+    on_purpose = Run(start.model, start.rule, start.state, stop=Never(), limit=1)
     learn([unfinished, on_purpose], source, Serial())
-    assert "still rising after 2 updates. Increase max_iter" in problem_of(unfinished)
+    assert "still rising after 1 updates. Increase max_iter" in problem_of(unfinished)
     assert problem_of(on_purpose) == ""
+
+
+@pytest.mark.parametrize("name", ["gaussian-Tied", "gaussian-Full", "categorical-alpha"])
+def test_a_run_has_a_problem_only_if_its_last_updates_changed_decisions(name):
+    case = FAMILIES[name]
+    source = source_of(case)
+    earlier = run(case, RULES["rc"], Serial(), source, updates=4)
+    start = run(case, RULES["rc"], Serial(), source, updates=0)
+    ended = Run(start.model, start.rule, start.state, stop=NoGain(1e-12), limit=8)
+    learn([ended], source, Serial())
+    assert ended.updates == 8
+    assert not ended.converged
+
+    def decisions(run_):
+        (load,) = source.parts()
+        return run_.model.contrast(load(), run_.accepted.parameters).argmax(axis=1)
+
+    share = np.average(decisions(earlier) != decisions(ended), weights=source.weight)
+    assert ended.changed == pytest.approx(share)
+    assert bool(problem_of(ended)) == (share >= 0.01)
+    assert (f"changed {share:.1%} of the decisions" in problem_of(ended)) == (share >= 0.01)

@@ -154,6 +154,10 @@ def cross_fitted(model: Any, given: LabeledTable, cv: Any = None) -> training_ro
     if exact is not None:
         return exact
     masks = list(_held_out_masks(given, cv))
+    if not masks:
+        raise ValueError(
+            "no row can be held out: give two rows of a class at least, or other rows, model.with_held_out(X, y)"
+        )
     reporter = ProgressReporter(type(model).__name__, bool(getattr(model, "verbose", 0)), len(masks))
     found, parts = [], []
     for number, mask in enumerate(masks):

@@ -23,10 +23,9 @@ from calibayes.estimators.tabular import KernelNB
 from calibayes.families import ClassPrior
 from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.model import parameters
-from calibayes.model.attributes import FittedAttribute
+from calibayes.model.attributes import FittedAttribute, delegate, on_one_state
 from calibayes.model.checked_rows import Reading, Rows, class_probabilities, kept_rows_line, new_table
 from calibayes.model.classifier import Classifier
-from calibayes.model.delegates import delegate
 from calibayes.model.parameters import adopt, copy_without, estimator, unfitted_copy
 from calibayes.model.splits import divided, unit_weight
 from calibayes.model.table_inputs import open_rows
@@ -139,6 +138,7 @@ class PosteriorAverage(Classifier):
         """The table to predict."""
         return self._named(new_table(self, X))
 
+    @on_one_state
     def with_priors(self, priors: Array | Mapping[Any, float]) -> Self:
         """This model adjusted to other class frequencies (prior shift), without training.
 
@@ -155,6 +155,7 @@ class PosteriorAverage(Classifier):
         change = fitted.prior_shift - self.fitted_.prior_shift
         return keep_shifted(self, adjusted, change, np.exp(log_priors))
 
+    @on_one_state
     def shares(self, X: Any) -> Array:
         """Share of each member in the probability of the most probable class, (n, members); rows sum to one.
 
@@ -165,6 +166,7 @@ class PosteriorAverage(Classifier):
 
     marginals = delegate("analysis.ensemble_marginals", "marginals_of_ensemble")
 
+    @on_one_state
     def summary(self) -> PlainText:
         """Plain text: weight, total step, held-out log loss and error of each member, and what was left out.
 
@@ -283,8 +285,8 @@ class BayesClassifier(PosteriorAverage):
     costs : (k, k) array, optional
         ``costs[i, j]`` is the cost of deciding class j when i is true: `predict` then minimizes the expected cost.
     time_limit : float, optional
-        Approximate limit of the fit in seconds: calibration and the growth of trees end, and members that were not
-        evaluated yet are left out.
+        Limit of the whole fit in seconds: calibration and the growth of trees end, and members or trees for which there is
+        no time are left out, with a warning. Reading the table and evaluating one member cannot be left out.
     random_state : int or RandomState, optional
         Seed of the folds; None is a fixed seed, unlike in scikit-learn.
     engine : Engine, optional
@@ -380,6 +382,7 @@ class BayesClassifier(PosteriorAverage):
 
     # -- the density of one member ---------------------------------------------------------------------------------
 
+    @on_one_state
     def score_samples(self, X: Any) -> Array:
         """log p(x), (n,), of ``density_``: an average of posteriors has no density."""
         return open_rows(X).map(self, "score_samples", self._log_density)
@@ -388,10 +391,12 @@ class BayesClassifier(PosteriorAverage):
         log_density: Array = self._density_with("score_samples").score_samples(self._named(table))
         return log_density
 
+    @on_one_state
     def outlier_threshold(self, X: Any, share: float = 0.01) -> float:
         """The log density below which a new row falls with probability at most ``share``; see `GenerativeClassifier`."""
         return float(self._density_with("outlier_threshold").outlier_threshold(self._new_table(X), share))
 
+    @on_one_state
     def sample(
         self,
         n_samples: int = 1,
@@ -403,6 +408,7 @@ class BayesClassifier(PosteriorAverage):
         rows, classes = self._density_with("sample").sample(n_samples, y, given, random_state)
         return rows, classes
 
+    @on_one_state
     def fill(self, X: Any) -> Any:
         """The rows with missing values imputed by ``density_``; see `GenerativeClassifier.fill`."""
         return like_frame(self._density_with("fill").fill(self._new_table(X)), X)

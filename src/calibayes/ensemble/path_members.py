@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, Self, cast
 
@@ -99,8 +99,8 @@ class FoldContext:
         The rows, the classes, and the label of each row.
     held_out : sequence of (n,) booleans
         The rows that each fold holds out.
-    training : sequence of Rows
-        The training rows of each fold.
+    training : iterable of Rows
+        The training rows of each fold; it ends with an exception at the time limit.
     constant : (n, k) array
         Log class frequencies in the training rows of each row's fold; NaN for a row in no fold.
     engine : Engine
@@ -117,7 +117,7 @@ class FoldContext:
     rows: Rows
     classes: Array
     held_out: Sequence[Array]
-    training: Sequence[Rows]
+    training: Iterable[Rows]
     constant: Array
     engine: Engine
     n_jobs: int | None = None
@@ -267,7 +267,10 @@ class PathMember:
         runs = fold_runs(folds, source, context.engine, recipe.rule, self.passes, k)
         stopping = PathStopping(context.ensemble_loss, self.is_costly)
         evaluated: list[tuple[float, float, float, float]] = []
-        for total_step in follow_path(runs, source, context.engine, self.total_steps):
+        ends_late = [lambda progress: context.is_late()]
+        for total_step in follow_path(runs, source, context.engine, self.total_steps, ends_late):
+            if evaluated and context.is_late():  # some folds may not have reached this total step
+                break
             predictions = held_out_predictions(folds, runs, source, context.engine, k)
             temperature = 1.0
             if self.is_tempered:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,8 +161,12 @@ MEMBER_ROWS = 10_000
 ONE_FOREST = 100_000
 """Rows from which on one forest is grown, and the members' rows are held out (of a small class some of them only), instead
 of one for each fold."""
-NO_GAIN = "no gain on held-out rows"
-"""Why trees are left out."""
+LONGEST = 1e300
+"""Seconds of a fit without a limit."""
+TIME_TO_BEGIN = 0.2
+"""Share of the time limit that must be left to begin with a member, or with trees: columns are encoded first."""
+NO_GAIN, NO_TIME = "no gain on held-out rows", "the time limit was reached"
+"""Why trees, or members, are left out."""
 
 
 class Weighting(NamedTuple):
@@ -235,14 +240,33 @@ class SkippedMemberWarning(UserWarning):
 
 
 class Deadline:
-    """Whether a time limit, the parameter of an ensemble, has passed. Raises ValueError if it is no number of seconds."""
+    """Whether a time limit, the parameter of an ensemble, has passed, or will have when what must follow is done.
+
+    Raises ValueError if it is no number of seconds.
+    """
 
     def __init__(self, time_limit: Any) -> None:
         seconds = np.inf if time_limit is None else number("time_limit", time_limit, 0.0, 1e300)
+        self.is_limited, self._seconds = seconds < np.inf, min(seconds, LONGEST)
         self._end = time.monotonic() + seconds
+        self.planned = 0.0
+        """Seconds that work will take which must follow."""
 
-    def is_late(self) -> bool:
-        return time.monotonic() >= self._end
+    def is_late(self, further: float = 0.0, share: float = 0.0) -> bool:
+        """Whether no more than a share of the time is left besides what is planned, and so many seconds further."""
+        return self._end - time.monotonic() - self.planned - further <= share * self._seconds
+
+
+class TimeIsOver(Exception):
+    """The time limit was reached before a member was evaluated."""
+
+
+def until_late(training: Iterable[Rows], is_late: Callable[[], bool]) -> Iterator[Rows]:
+    """The training rows of one fold after another. Raises TimeIsOver if it is late before the next one."""
+    for rows in training:
+        if is_late():
+            raise TimeIsOver
+        yield rows
 
 
 @dataclass
@@ -295,6 +319,7 @@ class EnsembleTraining:
         self.held_out = out_of_fold_record(weighting.out_of_fold, trial.rows, self.division.rows)
         used = [name for name in self.results if weighting.weights[name] > 0]
         share = float(trial.rows.weight.sum() / rows.weight.sum())
+        self.deadline.planned, began = 0.0, time.monotonic()
         fitted = FittedEnsemble(
             classes=self.classes,
             names=rows.table.names,
@@ -309,15 +334,21 @@ class EnsembleTraining:
             error=weighting.error,
             schema=column_types(rows.summary),
         )
-        if self.growth is not None:
-            fitted = self._with_trees(fitted, context, self.growth)
+        if self.growth is not None and self.deadline.is_late(share=TIME_TO_BEGIN):
+            self._skip(TREES, NO_TIME)
+        elif self.growth is not None:
+            on_all_rows = (time.monotonic() - began) / share
+            fitted = self._with_trees(fitted, context, self.growth, on_all_rows)
         self.progress.close()
         return fitted
 
     def _with_trees(
-        self, fitted: FittedEnsemble, context: FoldContext, settings: GrowthSettings
+        self, fitted: FittedEnsemble, context: FoldContext, settings: GrowthSettings, seconds: float
     ) -> FittedEnsemble:
-        """The ensemble with trees grown on it; if these are no better on held-out rows, with members trained on all rows."""
+        """The ensemble with trees grown on it; if these are no better on held-out rows, with members trained on all rows.
+
+        This takes about so many ``seconds``, and is left out if there is no time for it.
+        """
         self.progress.begin_part(2 * len(self.members), TREES)
         rows, compared, _, crossing = self.division
 
@@ -330,7 +361,8 @@ class EnsembleTraining:
         log_members = self._members_out_of_fold(fitted, context)
         grown = grown_trees(GrowthTask(rows, log_members, held_out, report), settings)
         if grown is None:
-            models = fitted.models if compared.all() else self._train(list(fitted.models), self.all_rows)
+            is_final = compared.all() or self.deadline.is_late(seconds)
+            models = fitted.models if is_final else self._train(list(fitted.models), self.all_rows)
             return replace(fitted, models=models, skipped={**fitted.skipped, TREES: NO_GAIN})
         trees, scores = grown
         self.held_out = out_of_fold_record(scores.out_of_fold, rows, rows)
@@ -383,16 +415,33 @@ class EnsembleTraining:
         return member
 
     def _evaluate(self, context: FoldContext) -> None:
-        """The predictions of the members for held-out rows; members that cannot be used are skipped."""
+        """The predictions of the members for held-out rows; members that cannot be used are skipped.
+
+        A member is evaluated no longer than there is time to train it afterwards.
+        """
+        in_folds = max(len(context.held_out) - 1, 1) * len(context.rows.codes)
+        all_rows = self.rows if self.everything is None else self.everything
+        share = len((all_rows if self.growth is None else context.rows).codes) / in_folds
         for part, (name, member) in enumerate(self.members.items()):
             self.progress.begin_part(part, name)
             if isinstance(member, str):
                 self._skip(name, member)
-            elif self.results and self.deadline.is_late():
-                self._skip(name, "the time limit was reached")
-            else:
-                report, loss = self.progress.report, loss_with(self.results, context.rows)
-                self.results[name] = member.evaluate(replace(context, report=report, ensemble_loss=loss))
+                continue
+            if self.results and self.deadline.is_late(share=TIME_TO_BEGIN):
+                self._skip(name, NO_TIME)
+                continue
+            began, training = time.monotonic(), context.training
+            is_late = partial(lambda start: self.deadline.is_late(share * (time.monotonic() - start)), began)
+            if self.results and self.deadline.is_limited:
+                training = until_late(training, is_late)
+            report, loss = self.progress.report, loss_with(self.results, context.rows)
+            limited = replace(context, training=training, report=report, ensemble_loss=loss, is_late=is_late)
+            try:
+                self.results[name] = member.evaluate(limited)
+            except TimeIsOver:
+                self._skip(name, NO_TIME)
+                continue
+            self.deadline.planned += share * (time.monotonic() - began)
 
     def _train(self, names: list[str], context: FoldContext) -> dict[str, Any]:
         """The members of these names, trained on the rows of a context."""

@@ -27,7 +27,7 @@ from calibayes.learn import Run, as_arrays, data_sums, learn, problem_of
 from calibayes.learn.starts_and_stops import stop_named
 from calibayes.learn.train import prepared
 from calibayes.model import parameters
-from calibayes.model.attributes import Note, fitted_of
+from calibayes.model.attributes import Note, fitted_of, on_one_state
 from calibayes.model.binding import ColumnBinding, every, position
 from calibayes.model.checked_rows import Reading, Rows, TrainingRows
 from calibayes.model.delegates import feature
@@ -396,6 +396,7 @@ class CalibratedTrees(GenerativeEstimator):
             fitted = grown_model(recipe, classes, expanded)
         return adopt(self, {**vars(reader), "fitted_": fitted, **given.kept(rows)})
 
+    @on_one_state
     def summary(self) -> PlainText:
         """Plain text: classes, columns, trees and their log loss on held-out rows."""
         first, *others = str(super().summary()).splitlines()

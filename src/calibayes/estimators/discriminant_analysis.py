@@ -26,7 +26,7 @@ from calibayes.families import (
 from calibayes.families.covariance_shapes import FixedCovariance, Plain, Regularizer, TowardsSphere
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.moments import shrunk_covariance
-from calibayes.model.attributes import array_of, array_property, fitted_of
+from calibayes.model.attributes import array_of, array_property, fitted_of, on_one_state
 from calibayes.model.binding import every
 from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.estimator import GenerativeEstimator, Traits
@@ -325,13 +325,17 @@ class LinearDiscriminantAnalysis(
         return np.asarray(np.exp(parameters[PRIOR]["log_probability"]) @ parameters["columns"]["mean"])
 
     def _directions(self) -> tuple[Array, Array]:
-        """Directions (d, d) that whiten the covariance, most discriminating first, and their shares of the variance."""
+        """Directions (d, d) that whiten the covariance, most discriminating first, and their shares of the variance.
+
+        The shares are 0 if the means of all classes are equal.
+        """
         white, means = (self.parameters_["columns"][name] for name in ("whitener", "mean"))
         roots = np.sqrt(np.exp(self.parameters_[PRIOR]["log_probability"]))
         between = roots[:, None] * ((means - self._average_mean()) @ white[0].T)
         _, singular, right = np.linalg.svd(between, full_matrices=False)
         kind = self.fitted_.number_type
-        return (white[0].T @ right.T).astype(kind), (singular**2 / np.sum(singular**2)).astype(kind)
+        shares = singular**2 / max(np.sum(singular**2), np.finfo(np.float64).tiny)
+        return (white[0].T @ right.T).astype(kind), shares.astype(kind)
 
     def _components(self, k: int, d: int) -> int:
         """Number of discriminant directions. Raises ValueError if ``n_components`` is too large."""
@@ -356,6 +360,7 @@ class LinearDiscriminantAnalysis(
     def explained_variance_ratio_(self) -> Array:
         return self._directions()[1][: self._n_features_out]
 
+    @on_one_state
     def transform(self, X: Any) -> Array:
         """Coordinates along the most discriminating directions, (n, n_components)."""
         return open_rows(X).map(self, "transform", self._coordinates)

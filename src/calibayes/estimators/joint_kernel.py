@@ -18,6 +18,7 @@ from calibayes.kernels import joint_density as joint_kernel
 from calibayes.kernels.joint_density import STEPS, ClassSums, KernelRows, posteriors, relevance, steps_up_to
 from calibayes.kernels.level_counts import places_in_class
 from calibayes.model import checked_rows, parameters, verification
+from calibayes.model.attributes import on_one_state
 from calibayes.model.checked_rows import Reading, Rows
 from calibayes.model.classifier import Classifier
 from calibayes.model.delegates import feature
@@ -361,6 +362,7 @@ class JointKernelClassifier(Classifier):
     def _smoothing(self) -> Smoothing:
         return Smoothing(self.bandwidth_step_, self.prior_rows_)
 
+    @on_one_state
     def score_samples(self, X: Any) -> Array:
         """Log density of the encoded and weighted columns, (n,), averaged over the bandwidths in use."""
         return open_rows(X).map(self, "score_samples", self._log_density)
@@ -376,6 +378,7 @@ class JointKernelClassifier(Classifier):
         check_is_fitted(self)
         return len(self.density_.codes)
 
+    @on_one_state
     def summary(self) -> PlainText:
         """Plain text: bandwidth, smoothing, relevance of the columns and number of training rows kept."""
         check_is_fitted(self)
@@ -387,6 +390,7 @@ class JointKernelClassifier(Classifier):
         lines = [f"{type(self).__name__}: {k}, {setting}", shortened(columns), seen]
         return PlainText("\n".join([*lines, checked_rows.kept_rows_line({"": self.kept_rows_})]))
 
+    @on_one_state
     def marginals(self, X: Any) -> Any:
         """log p(class | known columns) of the rows, for any known columns: the others are left out of the distances."""
         table, density = checked_rows.new_table(self, X), self.density_

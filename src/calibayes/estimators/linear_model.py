@@ -23,6 +23,7 @@ from calibayes.core.verify import require_array, require_finite, require_instanc
 from calibayes.estimators import log_kernel_densities as log_densities
 from calibayes.estimators.log_kernel_densities import LogDensityRecipe, Report, TrainingFeatures
 from calibayes.kernels.posterior import log_normalize
+from calibayes.model.attributes import on_one_state
 from calibayes.model.checked_rows import Rows, class_factors, kept_rows_line
 from calibayes.model.notebook import html_method, mime_bundle
 from calibayes.model.parameters import REAL, WHOLE, adopt, estimator, seed_of, unfitted_copy, whole_number
@@ -344,6 +345,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
     _repr_html_ = property(html_method)
     _repr_mimebundle_ = mime_bundle
 
+    @on_one_state
     def summary(self) -> PlainText:
         """Plain text: size of the model, the cost used and the number of training rows kept."""
         check_is_fitted(self)
@@ -450,24 +452,29 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
             raise ValueError(f"C must be a positive number or a sequence of them, got {self.C!r}")
         return sorted(float(cost) for cost in costs)
 
+    @on_one_state
     def decision_function(self, X: Any) -> Array:
         """Score of the second class, (n,), for two classes, otherwise of each class, (n, k)."""
         return open_rows(X).map(self, "decision_function", self._decisions)
 
+    @on_one_state
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,)."""
         return open_rows(X).map(self, "predict", self._labels)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @on_one_state
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
         return open_rows(X).map(self, "predict_log_proba", self._log_posterior)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @on_one_state
     def predict_proba(self, X: Any) -> Array:
         """p(class | x), (n, k)."""
         return np.exp(self.predict_log_proba(X))
 
+    @on_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows, by weight, whose class is predicted; ``y`` and ``sample_weight`` may name columns of X."""
         return accuracy(self, X, y, sample_weight)

@@ -248,8 +248,6 @@ def class_dependence(
 
 # -- Tables of numbers without missing values ----------------------------------------------------------------
 
-LEAST_WEIGHT = 1e-100
-
 
 def labeled_numbers(estimator: Any, given: TableInput) -> tuple[Array, LabeledNumbers, Rows]:
     """Classes, the rows of positive weight as numbers, and the same as they were read."""
@@ -257,9 +255,6 @@ def labeled_numbers(estimator: Any, given: TableInput) -> tuple[Array, LabeledNu
     counts = np.bincount(rows.codes, minlength=len(classes))
     if not counts.all():
         raise ValueError(f"class {classes[int(np.argmin(counts))]!r} has no row with a positive weight")
-    if (largest := rows.weight.max()) < LEAST_WEIGHT:
-        advice = "products of such weights are 0. Multiply all weights by a constant"
-        raise ValueError(f"the largest sample weight is {largest:g}, below {LEAST_WEIGHT:g}: {advice}")
     matrix = complete_matrix(rows.table)
     return classes, LabeledNumbers(matrix, rows.codes, rows.weight, len(classes)), rows
 

@@ -12,6 +12,7 @@ from calibayes.core.protocols import Array, Engine
 from calibayes.dependence import BestFraction
 from calibayes.estimators import log_kernel_densities as log_densities
 from calibayes.estimators.linear_model import LogDensityClassifier
+from calibayes.model.attributes import on_one_state
 from calibayes.model.parameters import adopt, estimator, seed_of, unfitted_copy
 from calibayes.model.table_inputs import open_rows
 from calibayes.tables.table import Table
@@ -261,6 +262,7 @@ class LogDensityFeatures(TransformerMixin, log_densities.WithPairs):  # type: ig
         adopt(self, {**vars(reader), **given.kept(table_rows)})
         return features, table_rows.positions
 
+    @on_one_state
     def transform(self, X: Any) -> Array:
         """Features of new rows, (n, features)."""
         return open_rows(X).map(self, "transform", self._features)

@@ -478,8 +478,8 @@ def _means(values: Array, weight: Array, cluster: Array, current: Array) -> Arra
 def _farthest(values: Array, weight: Array, cluster: Array, current: Array, count: int) -> Array:
     """Positions of the ``count`` rows farthest from their centers; a value of weight w counts as w rows."""
     order = np.argsort(-((values - current[cluster]) ** 2), kind="stable")
-    copies = np.maximum(np.ceil(weight[order]).astype(np.intp), 1)
-    return np.repeat(order, np.minimum(copies, count))[:count]
+    copies = np.clip(np.ceil(weight[order]), 1, count).astype(np.intp)
+    return np.repeat(order, copies)[:count]
 
 
 # -- k-means over distinct weighted rows in any number of columns, with missing values (NaN) in distances ----

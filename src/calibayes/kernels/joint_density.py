@@ -187,7 +187,8 @@ def log_densities(rows: Array, centers: KernelRows, squares: Sequence[float]) ->
         for square in squares:
             sums = np.exp(distances * (-0.5 / square)) @ weight
             volume = 0.5 * dimension[part] * np.log(2.0 * np.pi * square)
-            logs.append(np.log(sums) - 0.5 * nearest / square - volume)
+            # The shares of the nearest rows may be 0 to rounding.
+            logs.append(np.log(np.maximum(sums, np.finfo(np.float64).tiny)) - 0.5 * nearest / square - volume)
         return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(squares)))
 
     return np.concatenate(map_ranges(range_densities, len(rows), centers.weight.nbytes // LARGER_RANGES))

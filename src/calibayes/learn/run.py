@@ -151,7 +151,9 @@ class Run:
 
     def __post_init__(self) -> None:
         self.candidate = Point(self.state)
-        self.accepted = self.best = self.candidate
+        self.accepted = self.best = self.earlier = self.candidate
+        self.changed = math.nan
+        """Share of the rows whose most probable class the last updates have changed; NaN unless they were the last possible."""
         self.size = math.nan
         self.direction: ModelArrays = {}
         self.previous: float | None = None
@@ -168,9 +170,19 @@ class Run:
 
         They are without statistics if no further step will start from the candidate.
         """
-        last = len(self.history) >= self.limit or self.sweep is not None
+        is_at_limit = len(self.history) >= self.limit
+        last, warns = (
+            is_at_limit or self.sweep is not None,
+            is_at_limit and self.stop.unfinished(self.history),
+        )
         view, model, rule, parameters = self.view, self.model, self.rule, self.candidate.parameters
-        return lambda block: measure(view(block), model, rule, parameters, last=last)
+        if not warns:
+            return lambda block: measure(view(block), model, rule, parameters, last=last)
+        earlier = self.earlier.parameters
+        return lambda block: {
+            **measure(view(block), model, rule, parameters, last=last),
+            "changed": changed_weight(view(block), model, earlier, parameters),
+        }
 
     def set_horizon(self, horizon: float) -> None:
         """Change the largest sum of steps; a run that ended at the old one continues as if it had not been stopped."""
@@ -185,6 +197,7 @@ class Run:
         """Take the sums of a pass at the candidate; returns the new entry, or None if the step was rejected."""
         self.passes += 1
         self.size = totals["size"]
+        self.changed = _ratio(totals.get("changed", math.nan), self.size)
         entry = self._entry(totals)
         may_be_rejected = bool(self.history) and self.rule.control.guarded
         if not (math.isfinite(entry.objective) or may_be_rejected):
@@ -226,6 +239,7 @@ class Run:
         points = (snapshot.candidate, snapshot.accepted, snapshot.best)
         made = {id(point): self._point(point) for point in points}
         self.candidate, self.accepted, self.best = (made[id(point)] for point in points)
+        self.earlier = self.accepted
         self.history, self.direction = _entries(snapshot.history), snapshot.direction
         self.stop.met(self.history)  # raises ValueError if a measurement that it needs is missing
         self._began = time.perf_counter() - snapshot.seconds
@@ -274,6 +288,8 @@ class Run:
     def _accept(self, entry: Entry, direction: ModelArrays) -> None:
         self.history.append(entry)
         self.accepted, self.direction, self.rejections = self.candidate, direction, 0
+        if self.updates == self.limit - max(self.limit // 4, FEW_UPDATES):
+            self.earlier = self.accepted
         # The wanted step, not one that was shortened to end at the horizon, decides the next one.
         self.previous = self.wanted or None
         if self.updates == 0 or self._score(entry) < self._score(self.history[self.best_iter]):
@@ -350,6 +366,9 @@ class Progress(NamedTuple):
 Callback: TypeAlias = Callable[[Progress], bool | None]
 """Called with the progress; a true result stops training."""
 
+FEW_UPDATES, FEW_CHANGED = 4, 0.01
+"""Training that ends by the number of updates is to be continued if the last quarter of them, at least four, has changed the
+decisions for one in a hundred rows: where they changed fewer, many more updates hardly change any."""
 MANY_CELLS = 2**17
 """Number of cells of a block from which on runs are measured in threads."""
 DIVERGING_FALL = 1.0
@@ -478,6 +497,13 @@ def measure(
     return sums
 
 
+def changed_weight(block: Block, model: Model, before: ModelArrays, after: ModelArrays) -> float:
+    """Weight of the rows that have another most probable class under other parameters."""
+    joint = (model.contrast(block, parameters) for parameters in (before, after))
+    first, second = (log_joint.argmax(axis=1) for log_joint in joint)
+    return float(block.weight[first != second].sum())
+
+
 def _sums(assessment: Assessment) -> dict[str, Any]:
     return {
         "size": assessment.train.weight,
@@ -520,9 +546,11 @@ def problem_of(run: Run) -> str:
             f"the first steps of rule {run.rule.name!r} lowered its objective, so the start is used. "
             "Give the rule a smaller step."
         )
-    if not run.converged and run.stop.unfinished(history):
+    if not run.converged and run.stop.unfinished(history) and not run.changed < FEW_CHANGED:
+        changed = f", the last of which changed {run.changed:.1%} of the decisions for training rows"
         return (
-            f"the objective of rule {run.rule.name!r} was still rising after {run.updates} updates. "
+            f"the objective of rule {run.rule.name!r} was still rising after {run.updates} updates"
+            f"{'' if math.isnan(run.changed) else changed}. "
             "Increase max_iter for a closer fit to the training rows, or set stop=None to end there on purpose."
         )
     return ""

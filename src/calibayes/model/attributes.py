@@ -1,14 +1,20 @@
-"""Fitted attributes of estimators that are read from the fitted model, or are arrays on the device of the training rows."""
+"""Attributes of estimators: values of the fitted model, arrays on the device of the training rows, methods of other modules."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from types import MethodType
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibayes.core.protocols import Array
 from calibayes.model.delegates import feature
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 HOME = "_home"
 """Attribute of an estimator: where its training rows are, if they are on a device."""
@@ -121,3 +127,41 @@ class LastReceipt(Extra):
 
     def value(self, model: Any, fitted: Any) -> Any:
         return super().value(model, fitted)[-1]
+
+
+# -- Methods: each call on the attributes of one fit, and methods that functions of other modules implement -------------
+
+
+def on_one_state(method: Method) -> Method:
+    """A method that computes from the attributes at the time of the call, also if another thread fits the estimator meanwhile.
+
+    `fit` replaces all attributes in one assignment (`calibayes.model.parameters.adopt`), so that those that were read before
+    stay together: the method is called with an estimator that shares them.
+    """
+
+    @wraps(method)
+    def with_state(model: Any, *given: Any, **options: Any) -> Any:
+        state = object.__new__(type(model))
+        state.__dict__ = model.__dict__
+        return method(state, *given, **options)
+
+    return cast(Method, with_state)
+
+
+class Delegate:
+    """A method that a function of another module implements; see `delegate`."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        function = getattr(import_module(f"calibayes.{self.module}"), self.name)
+        return function if instance is None else MethodType(on_one_state(function), instance)
+
+
+def delegate(module: str, name: str = "") -> Any:
+    """A method that a function of a module above the model implements: that of the same name, or of the given one."""
+    return Delegate(module, name)

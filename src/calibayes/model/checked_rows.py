@@ -25,8 +25,9 @@ from calibayes.tables.row_blocks import ArraySource
 from calibayes.tables.summary import TableSummary, sample_of
 from calibayes.tables.table import Table, TrainingTable, missing_mask, training_table
 
-MOST_WEIGHT = 1e100
-"""Largest sum of sample weights: sums of squares of the largest numbers, times it, are finite."""
+MOST_WEIGHT, LEAST_WEIGHT = 1e100, 1e-100
+"""Largest sum of sample weights: sums of squares of the largest numbers, times it, are finite; and what the largest weight is at
+least: products of smaller ones are 0."""
 
 
 class Reading(NamedTuple):
@@ -406,7 +407,10 @@ def read_weight(sample_weight: Any, n: int) -> Array:
 
 
 def check_total_weight(weight: Array, most: float = MOST_WEIGHT) -> None:
-    """Raise ValueError if weights sum to more than ``most``."""
+    """Raise ValueError if weights sum to more than ``most`` or, unless that is infinite, are all very small."""
+    if weight.max() < LEAST_WEIGHT and most < np.inf:
+        advice = "products of such weights are 0. Multiply all weights by a constant"
+        raise ValueError(f"the largest sample weight is {weight.max():g}, below {LEAST_WEIGHT:g}: {advice}")
     if weight.max() > most / len(weight) and np.sum(weight / most) > 1:
         raise ValueError(
             f"the sum of the sample weights must not be above {most:g}, beyond which sums over rows overflow; the largest "

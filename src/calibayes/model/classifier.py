@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from calibayes.core.protocols import Array, Engine
 from calibayes.model import decision, delegates, notebook, parameters, pickles, table_inputs
-from calibayes.model.attributes import numpy_classes
-from calibayes.model.delegates import delegate, feature
+from calibayes.model.attributes import delegate, numpy_classes, on_one_state
+from calibayes.model.delegates import feature
 from calibayes.tables.table import Table
 
 
@@ -37,22 +37,27 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- predictions -------------------------------------------------------------------------------------------------
 
+    @on_one_state
     def predict(self, X: Any) -> Array:
         """The class of each row, (n,): the most probable one, or with ``costs`` the one of lowest expected cost."""
         return table_inputs.open_rows(X).map(self, "predict", self._labels)
 
+    @on_one_state
     def predict_proba(self, X: Any) -> Array:
         """p(class | x), (n, k)."""
         return table_inputs.open_rows(X).map(self, "predict_proba", self._posterior)
 
+    @on_one_state
     def predict_log_proba(self, X: Any) -> Array:
         """log p(class | x), (n, k)."""
         return table_inputs.open_rows(X).map(self, "predict_log_proba", self._log_posterior)
 
+    @on_one_state
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second class, (n,), for two classes; otherwise log p(class | x), (n, k)."""
         return table_inputs.open_rows(X).map(self, "decision_function", self._scores)
 
+    @on_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows, by weight, whose class is predicted; ``y`` and ``sample_weight`` may name columns of X."""
         return table_inputs.accuracy(self, X, y, sample_weight)
@@ -71,6 +76,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         log_posterior = self._log_posterior(table, engine)
         return decision.log_odds(log_posterior) if log_posterior.shape[1] == 2 else log_posterior
 
+    @on_one_state
     def decide(
         self,
         X: Any,

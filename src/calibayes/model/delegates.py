@@ -1,14 +1,13 @@
 """The way from the model to what lies above it: modules that are imported when a method or an option asks for them.
 
-The model, the estimators and the ensemble import nothing of the packages above them. `delegate` makes a method of a function of
-such a package, `feature` returns a module of `FEATURES`; both import it at first use.
+The model, the estimators and the ensemble import nothing of the packages above them. `feature` returns a module of `FEATURES`, and
+`delegate` (`calibayes.model.attributes`) makes a method of a function of such a package; both import it at first use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from types import MethodType
 from typing import Any
 
 FEATURES = {
@@ -39,25 +38,6 @@ EXTRAS = {"kept": "keep_summary", "privacy": "privacy_account", "receipts": "rec
 def feature(name: str) -> Any:
     """The module of a feature."""
     return import_module(f"calibayes.{FEATURES[name]}")
-
-
-class Delegate:
-    """A method that a function of another module implements; see `delegate`."""
-
-    def __init__(self, module: str, name: str) -> None:
-        self.module, self.name = module, name
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = self.name or name
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        function = getattr(import_module(f"calibayes.{self.module}"), self.name)
-        return function if instance is None else MethodType(function, instance)
-
-
-def delegate(module: str, name: str = "") -> Any:
-    """A method that a function of a module above the model implements: that of the same name, or of the given one."""
-    return Delegate(module, name)
 
 
 def report(self: Any, X: Any, y: Any, **options: Any) -> Any:

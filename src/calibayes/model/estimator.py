@@ -18,12 +18,20 @@ from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.posterior import log_normalize
 from calibayes.learn import Stop
 from calibayes.model import attributes, checked_rows, parameters, predict
-from calibayes.model.attributes import FittedAttribute, LastReceipt, OptionalAttribute, Receipts, fitted_of
+from calibayes.model.attributes import (
+    FittedAttribute,
+    LastReceipt,
+    OptionalAttribute,
+    Receipts,
+    delegate,
+    fitted_of,
+    on_one_state,
+)
 from calibayes.model.binding import ColumnBinding
 from calibayes.model.checked_rows import Reading, Rows, TrainingRows
 from calibayes.model.classifier import Classifier
 from calibayes.model.decision import log_odds
-from calibayes.model.delegates import delegate, feature
+from calibayes.model.delegates import feature
 from calibayes.model.fitted import Fitted, fit, known_classes, log_change, update, with_priors
 from calibayes.model.parameters import adopt, copy_without, estimator, unfitted_copy
 from calibayes.model.recipe import DEFAULT_OPTIONS, Recipe, Specification, TrainingOptions, training_options
@@ -246,10 +254,12 @@ class GenerativeEstimator(Classifier):
 
     # -- prediction --------------------------------------------------------------------------------------------------
 
+    @on_one_state
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, class), (n, k)."""
         return open_rows(X).map(self, "predict_joint_log_proba", self._log_joint)
 
+    @on_one_state
     def score_samples(self, X: Any) -> Array:
         """log p(x), (n,): low for rows unlike those of training."""
         return open_rows(X).map(self, "score_samples", self._log_density)
@@ -261,14 +271,14 @@ class GenerativeEstimator(Classifier):
     def _labels(self, table: Table, engine: Engine) -> Array:
         if self.costs is not None:
             return super()._labels(table, engine)
-        codes = predict.most_probable_classes(self._learned(), table, engine)
+        codes = predict.most_probable_classes(fitted_of(self), table, engine)
         return labels_at(self.fitted_.classes, codes)
 
     def _log_posterior(self, table: Table, engine: Engine) -> Array:
-        return predict.log_posterior(self._learned(), table, engine)
+        return predict.log_posterior(fitted_of(self), table, engine)
 
     def _log_joint(self, table: Table, engine: Engine) -> Array:
-        return predict.log_joint(self._learned(), table, engine)
+        return predict.log_joint(fitted_of(self), table, engine)
 
     def _log_density(self, table: Table, engine: Engine) -> Array:
         return log_normalize(self._log_joint(table, engine))[1]
@@ -277,17 +287,12 @@ class GenerativeEstimator(Classifier):
         joint = self._log_joint(table, engine)
         return log_odds(joint) if joint.shape[1] == 2 else joint
 
-    def _learned(self) -> Fitted:
-        """The fitted model, with parameters."""
-        fitted: Fitted = fitted_of(self)
-        fitted.learned()
-        return fitted
-
     def _decision_inputs(self, X: Any, *, density: bool) -> tuple[Array, Array, Array]:
         joint = on_numpy(self.predict_joint_log_proba(X))
         log_posterior, evidence = log_normalize(joint)
         return joint, np.exp(predict.tempered_posterior(self.fitted_, log_posterior)), evidence
 
+    @on_one_state
     def outlier_threshold(self, X: Any, share: float = 0.01) -> float:
         """The log density below which a new row falls with probability at most ``share``.
 
@@ -298,18 +303,20 @@ class GenerativeEstimator(Classifier):
         scores = np.sort(on_numpy(self.score_samples(X)))
         return predict.lower_quantile(scores, parameters.number("share", share, 0.0, 1.0))
 
+    @on_one_state
     def with_priors(self, priors: Array | Mapping[Any, float]) -> Self:
         """This model adjusted to other class frequencies (prior shift), without training.
 
         The log odds move by the difference between the new frequencies, (k,) or a mapping class -> probability, and
         those of training.
         """
-        return adjusted(self, self._learned(), priors)
+        return adjusted(self, fitted_of(self), priors)
 
     marginals = delegate("analysis.marginals", "marginals_of")
     sample = delegate("analysis.sample", "sample_model")
     fill = delegate("analysis.sample", "fill_rows")
 
+    @on_one_state
     def summary(self) -> PlainText:
         """Plain text: classes, columns and training."""
         return summary(type(self).__name__, fitted_of(self), self.training_table_)

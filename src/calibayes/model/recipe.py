@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -275,7 +275,7 @@ def recoded(
 
 
 def shared_folds(
-    recipe: Recipe, rows: Rows, classes: Array, held_out: Sequence[Array], training: Sequence[Rows] = ()
+    recipe: Recipe, rows: Rows, classes: Array, held_out: Sequence[Array], training: Iterable[Rows] = ()
 ) -> tuple[ArraySource, list[Fold]]:
     """One source with each fold's encoding of all rows, and the folds. Encoders are fitted to training rows alone.
 

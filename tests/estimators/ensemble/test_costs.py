@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 
 from calibayes import BayesClassifier, SkippedMemberWarning
-from calibayes.ensemble import standard_members
+from calibayes.ensemble import standard_members, training
+from calibayes.kernels.tree_growth import Growth
+from calibayes.learn.run import Run
 from calibayes.model import splits
 from tests.estimators.ensemble.tables import frame
 
@@ -96,3 +98,69 @@ class TestCosts:
         assert model.weights_["tied"] == 0.0
         assert list(model.models_) == ["full"]
         assert model.paths_["tied"].total_step[-1] <= 8.0
+
+
+class Clock:
+    """Seconds that pass with work: one for a pass over a thousand rows and for a tree."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        measure_of_candidate, advance = Run.measure_of_candidate, Growth.advance
+
+        def timed_measure(run):
+            measure = measure_of_candidate(run)
+
+            def measured(block):
+                self.now += np.count_nonzero(run.view(block).weight) / 1000
+                return measure(block)
+
+            return measured
+
+        def timed_advance(growth):
+            self.now += 1.0
+            return advance(growth)
+
+        monkeypatch.setattr(Run, "measure_of_candidate", timed_measure)
+        monkeypatch.setattr(Growth, "advance", timed_advance)
+        monkeypatch.setattr(training, "time", self)
+
+    def monotonic(self):
+        return self.now
+
+
+def interaction():
+    """Rows whose class depends on a product of two columns."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5))
+    return X, (X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=600) > 0).astype(int)
+
+
+class TestTimeLimit:
+    @pytest.mark.filterwarnings("ignore::calibayes.SkippedMemberWarning")
+    @pytest.mark.parametrize("trees", [True, False])
+    def test_the_whole_fit_ends_at_the_limit(self, trees, monkeypatch):
+        clock, names = Clock(monkeypatch), ["tied", "kernel", "full", *["trees"] * trees]
+        BayesClassifier(families=names).fit(*interaction())
+        seconds = clock.now
+        for share in (0.3, 0.6, 0.9):
+            limit, clock.now = share * seconds, 0.0
+            BayesClassifier(families=names, time_limit=limit).fit(*interaction())
+            assert clock.now <= 1.2 * limit
+        assert clock.now >= 0.5 * limit  # and what time there is is used
+
+    def test_a_limit_that_is_not_reached_changes_nothing(self):
+        X, y = interaction()
+        limited = BayesClassifier(families=["tied", "trees"], time_limit=1e6).fit(X, y)
+        assert_array_equal(
+            limited.predict_proba(X), BayesClassifier(families=["tied", "trees"]).fit(X, y).predict_proba(X)
+        )
+
+    def test_a_member_for_which_there_is_no_time_on_all_folds_is_left_out(self, monkeypatch):
+        def late(rows, _):
+            yield next(iter(rows))
+            raise training.TimeIsOver
+
+        monkeypatch.setattr(training, "until_late", late)
+        with pytest.warns(SkippedMemberWarning, match="'kernel' is left out: the time limit"):
+            model = BayesClassifier(families=["tied", "kernel"], time_limit=1e6).fit(*interaction())
+        assert list(model.models_) == ["tied"]

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 
 import calibayes as cb
-from calibayes import BayesClassifier
+from calibayes import BayesClassifier, SkippedMemberWarning
 from calibayes.ensemble import bayes as ensemble_bayes
 from calibayes.ensemble import standard_members, training
 from calibayes.kernels.tree_growth import forest_scores
@@ -289,9 +289,11 @@ def test_the_summary_says_what_trees_are_grown_on(grown):
     assert f"5 forests of {grown.trees_.tree_count} trees, grown on 0.5 of the log posterior" in text
 
 
-def test_growth_ends_at_the_time_limit():
-    model = BayesClassifier(families=["tied", "trees"], time_limit=0.0).fit(*parity(300))
-    assert not hasattr(model, "trees_") or model.trees_.tree_count <= 1
+def test_trees_beyond_the_time_limit_are_left_out_with_a_warning():
+    with pytest.warns(SkippedMemberWarning, match="'trees' is left out: the time limit"):
+        model = BayesClassifier(families=["tied", "trees"], time_limit=0.0).fit(*parity(300))
+    assert not hasattr(model, "trees_")
+    assert model.skipped_ == {"trees": "the time limit was reached"}
 
 
 def test_weights(grown):
