@@ -304,10 +304,9 @@ class Dask:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
-        if not isinstance(self.worker_timeout, int | float) or not self.worker_timeout > 0:
-            raise ValueError(
-                f"worker_timeout must be a positive number of seconds, got {self.worker_timeout!r}"
-            )
+        timeout = vars(self)["worker_timeout"]
+        if not isinstance(timeout, int | float) or not timeout > 0:
+            raise ValueError(f"worker_timeout must be a positive number of seconds, got {timeout!r}")
 
     def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
         """The sum of ``function(block)`` over all blocks, added in a tree of consecutive blocks."""
