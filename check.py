@@ -10,6 +10,7 @@ python check.py --package           the wheel and the source distribution in dis
 python check.py --torch              arrays on a device: their tests with PyTorch, installed in build/torch
 python check.py --docs              minutes: the documentation site in build/site, without warnings, by build/docs-environment
 python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
+python check.py --attack            half an hour: random native calls and fits, killed Dask clusters (Linux, gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis), 400 killed saves
 python check.py --fuzz-files 60     so many seconds: load random changes of model files and of checkpoints
 python check.py --laws 600          so many seconds: metamorphic laws of every estimator on random and real tables, resumed
@@ -89,6 +90,13 @@ SPEED = [Step("benchmark speed", [PYTHON, "benchmarks/speed.py", "--quick"])]
 REPRODUCE = ["reproduce", "--quick", "--datasets=iris", "--trials=1", "--out=build/experiments"]
 EXPERIMENTS = [Step("experiments", [PYTHON, "-m", "calibayes", *REPRODUCE])]
 SANITIZE = [Step("sanitize", [PYTHON, "-m", "tests.sanitize"])]
+ATTACK = [
+    Step("native calls with sanitizers", [PYTHON, "-m", "tests.sanitize", "--calls"]),
+    Step("native tests with assertions", [PYTHON, "-m", "tests.sanitize", "--assertions"]),
+    Step("native calls with assertions", [PYTHON, "-m", "tests.sanitize", "--assertions", "--calls"]),
+    Step("killed clusters", [PYTHON, "-m", "tests.engines.killed_cluster"]),
+    Step("random fits", [PYTHON, "-m", "tests.contract.random_fits", "--fits=20000"], ONE_THREAD),
+]
 FUZZ_TESTS = ["tests/contract/test_any_table.py", "-k=any_table_ends"]
 KILL_TESTS = ["tests/files/test_interrupted_saves.py", "-k=killed"]
 FUZZ = [
@@ -231,6 +239,7 @@ def chosen_groups(options: argparse.Namespace) -> list[list[Step]]:
         "torch": torch_steps,
         "docs": docs_steps,
         "sanitize": lambda: SANITIZE,
+        "attack": lambda: ATTACK,
         "fuzz": lambda: FUZZ,
         "browser": lambda: BROWSER,
         "laws": lambda: [Step("laws", [*LAWS, f"--seconds={options.laws}"], ONE_THREAD)],
@@ -312,6 +321,7 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="run static checks and a selection of the tests")
     parser.add_argument("--sanitize", action="store_true", help="run only the native kernels with sanitizers")
+    parser.add_argument("--attack", action="store_true", help="random native calls and fits, killed clusters")
     parser.add_argument("--fuzz", action="store_true", help="fit every estimator to 1,000 random tables")
     parser.add_argument(
         "--fuzz-files",

@@ -1,9 +1,12 @@
-"""Run the tests of the native kernels on an extension built with sanitizers: invalid accesses to memory end the run.
+"""Run the tests of the native kernels, or random calls, on an extension that stops at invalid operations.
 
-    python -m tests.sanitize
+    python -m tests.sanitize               the tests, with sanitizers
+    python -m tests.sanitize --assertions  the tests, with the assertions of the C++ library
+    python -m tests.sanitize --calls       100,000 random calls, with either
 
 needs gcc and pip. The address and undefined behavior sanitizers stop at reads and writes out of bounds, misaligned or
-through null, at divisions by zero and overflows of integers. Everything is built in build/sanitized, where only files that
+through null, at divisions by zero, at overflows of integers and at numbers that no integer can hold. The assertions stop
+at positions outside of a vector. Everything is built in build/sanitized and build/assertions, where only files that
 changed are compiled again. pytest loads this file as a plugin, which replaces the installed extension.
 """
 
@@ -20,15 +23,23 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src/calibayes/kernels/native"
-BUILD = ROOT / "build/sanitized"
-EXTENSION = BUILD / "_native.so"
+PACKAGES = ROOT / "build/sanitized/packages"
 MODULE = "calibayes.kernels.native._native"
 VARIABLE = "CALIBAYES_SANITIZED"
 EXAMPLES = "40"
 SELECTED = "not 1000 and not 600"
 """Tests on large tables are left out: sanitizers are slow, and smaller ones run the same code."""
+CALLS = "100000"
 FLAGS = ["-std=c++17", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math"]
-SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
+OPTIONS = {
+    "sanitized": [
+        "-fsanitize=address,undefined,float-cast-overflow",
+        "-fno-sanitize-recover=undefined,float-cast-overflow",
+        "-fno-omit-frame-pointer",
+    ],
+    "assertions": ["-D_GLIBCXX_ASSERTIONS"],
+}
+"""Options of each form, whose folder has its name."""
 LEVELS = {
     "baseline": [],
     "avx2": ["-mavx2", "-mfma"],
@@ -37,9 +48,8 @@ LEVELS = {
 """Options for each instruction set, as in CMakeLists.txt."""
 
 
-def compiled(name: str, source: Path, options: list[str]) -> Path:
+def compiled(target: Path, source: Path, options: list[str]) -> Path:
     """The object file of a source, compiled unless it is newer than all sources."""
-    target = BUILD / f"{name}.o"
     newest = max(file.stat().st_mtime for file in (source, *SOURCES.glob("*.?pp")))
     if source.parent != SOURCES:
         newest = source.stat().st_mtime
@@ -50,38 +60,31 @@ def compiled(name: str, source: Path, options: list[str]) -> Path:
 
 def nanobind_folder() -> Path:
     """The folder of nanobind's sources, installed into the build folder if necessary."""
-    folder = BUILD / "packages"
-    if not (folder / "nanobind").exists():
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--target",
-            str(folder),
-            "nanobind>=2.4",
-        ]
-        subprocess.run(command, check=True)
-    return folder / "nanobind"
+    if not (PACKAGES / "nanobind").exists():
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(PACKAGES)]
+        subprocess.run([*install, "nanobind>=2.4"], check=True)
+    return PACKAGES / "nanobind"
 
 
-def build() -> None:
-    BUILD.mkdir(parents=True, exist_ok=True)
+def build(form: str) -> Path:
+    """The extension in one of the forms."""
+    folder, checks = ROOT / "build" / form, OPTIONS[form]
+    folder.mkdir(parents=True, exist_ok=True)
     nanobind = nanobind_folder()
     x86 = platform.machine() in ("x86_64", "AMD64")
     levels = LEVELS if x86 else {"baseline": []}
     folders = (nanobind / "include", nanobind / "ext/robin_map/include", sysconfig.get_path("include"))
     options = [f"-I{folder}" for folder in folders] + ["-DCALIBAYES_X86_LEVELS"] * x86
     jobs = [
-        (f"kernels_{level}", SOURCES / "kernels.cpp", [*SANITIZERS, f"-DCALIBAYES_LEVEL={level}", *flags])
+        (f"kernels_{level}", SOURCES / "kernels.cpp", [*checks, f"-DCALIBAYES_LEVEL={level}", *flags])
         for level, flags in levels.items()
     ]
-    jobs += [(name, SOURCES / f"{name}.cpp", [*SANITIZERS, *options]) for name in ("module", "dispatch")]
+    jobs += [(name, SOURCES / f"{name}.cpp", [*checks, *options]) for name in ("module", "dispatch")]
     jobs += [("nanobind", nanobind / "src/nb_combined.cpp", [*options, "-fno-strict-aliasing"])]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(lambda job: str(compiled(*job)), jobs))
-    subprocess.run(["g++", "-shared", *SANITIZERS, *objects, "-o", str(EXTENSION)], check=True)
+        objects = list(pool.map(lambda job: str(compiled(folder / f"{job[0]}.o", *job[1:])), jobs))
+    subprocess.run(["g++", "-shared", *checks, *objects, "-o", str(folder / "_native.so")], check=True)
+    return folder / "_native.so"
 
 
 def runtime() -> str:
@@ -90,31 +93,27 @@ def runtime() -> str:
     return " ".join(subprocess.check_output(command, text=True).strip() for command in commands)
 
 
-def main() -> int:
-    build()
-    environment = {
+def environment_of(form: str, extension: Path) -> dict[str, str]:
+    """Variables of processes that use the extension."""
+    preloaded = {"LD_PRELOAD": runtime()} if form == "sanitized" else {}
+    return {
         **os.environ,
-        "LD_PRELOAD": runtime(),
+        **preloaded,
         "ASAN_OPTIONS": "detect_leaks=0",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "CALIBAYES_FUZZ": EXAMPLES,
-        VARIABLE: str(EXTENSION),
+        VARIABLE: str(extension),
     }
+
+
+def main(arguments: list[str]) -> int:
+    form = "assertions" if "--assertions" in arguments else "sanitized"
+    further = [argument for argument in arguments if argument not in ("--assertions", "--calls")]
+    environment = environment_of(form, build(form))
     # No output is captured: the report of a sanitizer would be lost with the process.
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-s",
-        "-p",
-        "tests.sanitize",
-        "-k",
-        SELECTED,
-        "-n",
-        "auto",
-    ]
-    command += ["tests/kernels", *sys.argv[1:]]
+    tests = ["pytest", "-q", "-s", "-p", "tests.sanitize", "-k", SELECTED, "-n", "auto", "tests/kernels"]
+    calls = ["tests.kernels.native_calls", "--calls", CALLS]
+    command = [sys.executable, "-m", *(calls if "--calls" in arguments else tests), *further]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
@@ -128,6 +127,6 @@ def load() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
 if VARIABLE in os.environ:
     load()

@@ -20,12 +20,14 @@ from calibayes.rules.weights_and_steps import NAMES
 from calibayes.testing import LabeledTable, assert_posterior_or_clear_error, tables
 from calibayes.testing.random_tables import is_clear
 from tests.contract.kept_tables import KEPT
+from tests.contract.random_fits import tried
 from tests.contract.test_scikit_learn import ESTIMATORS
 from tests.seeds import SEED
 
 EXAMPLES = int(os.environ.get("CALIBAYES_TABLES", "20"))
 CLASSIFIERS = [estimator for estimator in ESTIMATORS if hasattr(estimator, "predict_proba")]
 ANY_TABLE = st.one_of(tables(), tables(themes=["numbers", "counts"], missing=False))
+QUICK_FITS = 120
 PASSES = 8
 """Updates of the iterative rules: enough to reach invalid statistics, and quick."""
 
@@ -90,6 +92,14 @@ def test_any_table_ends_in_a_posterior_or_a_clear_error(estimator, tmp_path):
 def test_tables_that_failed_once(name):
     estimator, table = KEPT[name]
     assert_posterior_or_clear_error(clone(estimator), table)
+
+
+def test_random_parameters_on_random_tables():
+    """A sample of `tests.contract.random_fits`; `check.py --attack` makes many more fits."""
+    found = []
+    counts = tried(iter(range(QUICK_FITS)), lambda number, outcome: found.append((number, outcome)))
+    assert [line for line in found if line[1] not in ("posterior", "refused")] == []
+    assert counts["posterior"] > QUICK_FITS / 4
 
 
 class Broken:

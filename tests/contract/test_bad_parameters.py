@@ -17,6 +17,8 @@ from tests.contract.tables import frame
         ({"tired": 2.0}, "class_weight names 'tired'"),
         ({"ill": 0.0, "well": 0.0}, "at least one non-zero"),
         ("even", "a dictionary or 'balanced'"),
+        (2.0, r"a dictionary or 'balanced', got 2\.0"),
+        ([1.0, 2.0], "a dictionary or 'balanced', got"),
     ],
 )
 def test_bad_class_weights(class_weight, message):
@@ -83,6 +85,18 @@ def test_bad_parts(make, message):
         (cb.LinearDiscriminantAnalysis("qr"), "solver must be one of 'svd', 'lsqr', 'eigen', got 'qr'"),
         (cb.QuadraticDiscriminantAnalysis(solver="lsqr"), "solver must be one of 'svd', 'eigen', got 'lsqr'"),
         (cb.QuadraticDiscriminantAnalysis(tol=-1.0), "tol must be a number"),
+        (cb.GaussianNB(random_state=-1), "random_state must be None, a whole number .* got -1"),
+        (
+            cb.LogUnivariateClassifier(random_state="x"),
+            "random_state must be None, a whole number .* got 'x'",
+        ),
+        (cb.GaussianNB(priors="even"), "priors must be numbers, one for each class, got 'even'"),
+        (cb.MultinomialNB(alpha="large"), "alpha must be a number or an array of numbers, got 'large'"),
+        (cb.NaiveBayes(alpha="large"), "alpha must be a number or an array of numbers, got 'large'"),
+        (cb.LogUnivariateClassifier(C="large"), "C must be a number or an array of numbers, got 'large'"),
+        (cb.TradeOffCV(lams=None), "lams? must be a number .* got"),
+        (cb.TradeOffCV(lams="all"), "lams must be a number or an array of numbers, got 'all'"),
+        (cb.BernoulliNB(binarize=[]), r"binarize\) must be a finite number or None, got \[\]"),
         (cb.BernoulliNB(binarize=None), "column 'age' has values other than 0 and 1"),
         (cb.GenerativeClassifier(families=[("a", Gaussian(Full()), ["height"])]), "no column 'height'"),
         (

@@ -159,3 +159,13 @@ class TestNaiveBayes:
     def test_bad_parameters(self, options, name):
         with pytest.raises(ValueError, match=name):
             cb.NaiveBayes(**options).fit(*self.table())
+
+
+@pytest.mark.parametrize("trained_with_missing", [True, False])
+def test_large_integers_are_the_same_levels_beside_missing_values(trained_with_missing):
+    """A missing value makes the integers of its column floats."""
+    large = (2**53 + 1, -(2**53) - 1, 2**62)
+    levels = fitted(Levels(), column(*large, None) if trained_with_missing else column(*large))
+    alone = [levels.encode(column(value))[0, 0] for value in large]
+    assert alone == levels.encode(column(*large, None))[:-1, 0].tolist()
+    assert sorted(alone) == [0, 1, 2]

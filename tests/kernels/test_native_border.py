@@ -285,6 +285,25 @@ def test_many_squarings_are_refused_by_the_extension_and_have_a_result() -> None
         agree(sums, kernel(*copied(args))[0])
 
 
+def test_results_in_the_memory_of_arguments_are_refused() -> None:
+    """Positions that were checked could be overwritten by results."""
+    module, codes, table = native_kernels.module, np.zeros((3, 2), np.int32), np.zeros((1, 4))
+    memory = FIRST.copy()
+    with pytest.raises(ValueError, match="must not share memory with another argument: pass a copy"):
+        module.look_up(codes, table, memory, memory.view(np.float64).reshape(3, 1))
+    with pytest.raises(ValueError, match="must not share memory"):
+        module.distinct_positions(memory.view(np.float64), np.empty(3), memory)
+
+
+def test_residuals_that_no_integer_holds_are_zero() -> None:
+    packed = np.empty((3, 1), np.int64)
+    scales = np.array([np.nan, np.inf, 1e300])
+    native_kernels.module.packed_residuals(
+        np.zeros(3, int), np.full((3, 2), 0.5), scales, 1.0, np.zeros(3), packed
+    )
+    assert packed.tolist() == [[0]] * 3
+
+
 def test_misaligned_arrays_are_refused_by_the_extension() -> None:
     module, codes = native_kernels.module, np.zeros((3, 2), np.int32)
     args = codes, np.zeros((1, 4)), FIRST, np.empty((3, 1))

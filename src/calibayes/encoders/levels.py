@@ -312,5 +312,10 @@ def _with_unused_integers(values: Array, at_least: int) -> Array:
 
 def _codes_of(values: Array, levels: Array, other: int = -1) -> Array:
     """The position of each value among the levels, ``other`` for a value that is none of them."""
+    if {values.dtype.kind, levels.dtype.kind} in (
+        {"i", "f"},
+        {"u", "f"},
+    ):  # integers were floats beside a missing value
+        values, levels = values.astype(np.float64), levels.astype(np.float64)
     positions = {level: code for code, level in enumerate(levels.tolist())}
     return np.array([positions.get(value, other) for value in values.tolist()], dtype=np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -82,8 +83,9 @@ class Flags(PlainNumbers):
     indices: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.threshold is not None and not math.isfinite(self.threshold):
-            raise ValueError(f"a threshold must be finite, got {self.threshold}")
+        given: Any = self.threshold
+        if given is not None and not (isinstance(given, numbers.Real) and math.isfinite(float(given))):
+            raise ValueError(f"a threshold (binarize) must be a finite number or None, got {given!r}")
 
     def encode(self, table: Table) -> Array:
         columns = numeric_matrix(table, self.indices, booleans=True)

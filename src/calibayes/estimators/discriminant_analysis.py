@@ -25,6 +25,7 @@ from calibayes.families import (
 )
 from calibayes.families.covariance_shapes import FixedCovariance, Plain, Regularizer, TowardsSphere
 from calibayes.families.joint_model import PRIOR
+from calibayes.kernels.dispatch import numbers_given
 from calibayes.kernels.moments import shrunk_covariance
 from calibayes.model.attributes import array_of, array_property, fitted_of, on_one_state
 from calibayes.model.binding import every
@@ -48,9 +49,9 @@ def normalized_priors(priors: Any) -> Any:
     """
     if priors is None or isinstance(priors, ClassPrior):
         return priors
-    given = np.array(priors, dtype=np.float64)
-    if (given < 0).any():
-        raise ValueError(f"priors must be non-negative, got {given.tolist()}")
+    given = numbers_given("priors", priors)
+    if not ((given >= 0) & (given < np.inf)).all():
+        raise ValueError(f"priors must be non-negative and finite, got {given.tolist()}")
     if not abs(given.sum() - 1.0) > ROUNDED_SUM or not given.sum() > 0:
         return given
     warn(f"The priors do not sum to 1. Renormalizing: their sum is {given.sum():g}")

@@ -22,11 +22,12 @@ from calibayes.core.protocols import Array, Engine
 from calibayes.core.verify import require_array, require_finite, require_instance, require_names
 from calibayes.estimators import log_kernel_densities as log_densities
 from calibayes.estimators.log_kernel_densities import LogDensityRecipe, Report, TrainingFeatures
+from calibayes.kernels.dispatch import numbers_given
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.attributes import on_one_state
 from calibayes.model.checked_rows import Rows, class_factors, kept_rows_line
 from calibayes.model.notebook import html_method, mime_bundle
-from calibayes.model.parameters import REAL, WHOLE, adopt, estimator, seed_of, unfitted_copy, whole_number
+from calibayes.model.parameters import WHOLE, adopt, estimator, seed_of, unfitted_copy, whole_number
 from calibayes.model.splits import held_out_masks, stratified_subset
 from calibayes.model.table_inputs import accuracy, open_rows
 from calibayes.model.verification import require_score
@@ -447,10 +448,10 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
 
     def _costs(self) -> list[float]:
         """The values of C, ascending."""
-        costs = [self.C] if isinstance(self.C, REAL) else list(self.C)
+        costs = numbers_given("C", self.C).ravel().tolist()
         if not costs or not all(0 < cost < np.inf for cost in costs):
             raise ValueError(f"C must be a positive number or a sequence of them, got {self.C!r}")
-        return sorted(float(cost) for cost in costs)
+        return sorted(costs)
 
     @on_one_state
     def decision_function(self, X: Any) -> Array:

@@ -51,12 +51,13 @@ class CountingNB(ClassPriorAttributes):
 
     def _smoothing(self) -> dict[str, Any]:
         """alpha or prior as the family takes them."""
-        alpha = np.asarray(self.alpha, dtype=np.float64)
-        if self.prior is None and not self.force_alpha and (alpha >= 0).all() and (alpha < LEAST_ALPHA).any():
-            problem = f"alpha too small will result in numeric errors, setting alpha = {LEAST_ALPHA:.1e}"
-            warn(f"{problem}. Use `force_alpha=True` to keep alpha unchanged.")
-            alpha = np.maximum(alpha, LEAST_ALPHA)
-        return smoothing_of(alpha, self.prior)
+        smoothing = smoothing_of(self.alpha, self.prior)
+        alpha = np.asarray(smoothing.get("alpha", LEAST_ALPHA))
+        if self.force_alpha or (alpha < 0).any() or (alpha >= LEAST_ALPHA).all():
+            return smoothing
+        problem = f"alpha too small will result in numeric errors, setting alpha = {LEAST_ALPHA:.1e}"
+        warn(f"{problem}. Use `force_alpha=True` to keep alpha unchanged.")
+        return smoothing_of(np.maximum(alpha, LEAST_ALPHA), None)
 
 
 def even_unless_fitted(class_prior: Any, fit_prior: bool, k: int) -> Any:

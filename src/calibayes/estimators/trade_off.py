@@ -16,6 +16,7 @@ from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_finite, require_instance, require_names, require_number
 from calibayes.engines import computing
 from calibayes.estimators.naive_bayes import GaussianNB
+from calibayes.kernels.dispatch import numbers_given
 from calibayes.learn import Run, learn, problem_of, stop_named
 from calibayes.learn.train import prepare_folds
 from calibayes.model import delegates, parameters, pickles
@@ -107,7 +108,8 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _candidates(self) -> list[float]:
         """The values of lam, descending. Raises ValueError if one of them or the score is invalid."""
-        lams = sorted({number("lam", lam, 0.0, 1.0) for lam in self.lams}, reverse=True)
+        values = numbers_given("lams", self.lams).ravel().tolist()
+        lams = sorted({number("lam", lam, 0.0, 1.0) for lam in values}, reverse=True)
         if not lams or self.scoring not in ("log_loss", "error"):
             raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
         return lams

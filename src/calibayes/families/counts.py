@@ -112,7 +112,10 @@ class PseudoCounts:
 def smoothing_of(alpha: Any, prior: Dirichlet | None) -> dict[str, Any]:
     """``alpha`` or ``prior`` as families over counts take them. Raises ValueError if both are given."""
     if prior is None:
-        values = np.asarray(alpha, dtype=np.float64)
+        try:
+            values = np.asarray(alpha, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"alpha must be a number or an array of numbers, got {alpha!r}") from None
         return {"alpha": float(values) if values.ndim == 0 else values}
     if np.any(np.asarray(alpha) != 1.0):
         raise ValueError("give alpha or prior, not both")

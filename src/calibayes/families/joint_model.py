@@ -121,7 +121,10 @@ class ClassPrior:
 
 def _checked_probabilities(given: Array, k: int) -> Array:
     """Class probabilities (k,), normalized. Raises ValueError if they are not k numbers from 0 on that sum to 1."""
-    fixed = np.asarray(given, dtype=np.float64)
+    try:
+        fixed = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"priors must be numbers, one for each class, got {given!r}") from None
     if fixed.shape != (k,):
         raise ValueError(f"Number of priors must match number of classes: {fixed.size} given, {k} classes")
     if not (np.isfinite(fixed).all() and (fixed >= 0).all()):

@@ -214,6 +214,14 @@ def as_float64(array: Any) -> Array:
     return as_aligned(np.ascontiguousarray(array, dtype=np.float64))
 
 
+def numbers_given(name: str, given: Any) -> Array:
+    """The value of a parameter as float64. Raises ValueError, with the parameter's name, if it has anything but numbers."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number or an array of numbers, got {given!r}") from None
+
+
 def as_int64(array: Any) -> Array:
     """The array as C-contiguous, aligned int64, without a copy if it is."""
     return as_type(array, np.int64)

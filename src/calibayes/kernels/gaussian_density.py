@@ -106,9 +106,10 @@ def distances_shared(x: Array, mean: Array, whitener: Array, variance: Array) ->
     """
     middle = mean.mean(axis=0)
     centers = (mean - middle) @ whitener.T
-    factor, center_squares = product_factor(x, whitener, variance), np.sum(centers**2, axis=1)
+    center_squares = np.sum(centers**2, axis=1)
     if center_squares.max() > FARTHEST:
         return distances_by_class(x, mean, *(np.stack([part] * len(mean)) for part in (whitener, variance)))
+    factor = product_factor(x, whitener, variance, float(center_squares.max()))
     twice = np.ascontiguousarray(2.0 * centers.T, dtype=factor.dtype)
     result, buffer = np.empty((len(x), len(mean))), CenteringBuffer()
     for rows in row_blocks(*x.shape):
@@ -120,7 +121,7 @@ def distances_shared(x: Array, mean: Array, whitener: Array, variance: Array) ->
 @portable
 def linear_scores(x: Array, center: Array, slopes: Array, offsets: Array, variance: Array) -> Array:
     """offsets + (x - center) @ slopes.T, (n, k): rows (n, d), slopes (k, d), offsets (k,), column variances (d,)."""
-    factor = product_factor(x, slopes, variance).T
+    factor = product_factor(x, slopes, variance, 2.0 * float(np.abs(offsets).max())).T
     # Near the origin centering saves no digits.
     if is_near := bool(x.dtype == np.float64 and (center**2 <= variance).all()):
         offsets = offsets - slopes @ center
@@ -138,15 +139,16 @@ def whitened(buffer: CenteringBuffer, x: Array, mean: Array, factor: Array) -> A
     return rows
 
 
-def product_factor(x: Array, whitener: Array, variance: Array) -> Array:
+def product_factor(x: Array, whitener: Array, variance: Array, farthest: float = 0.0) -> Array:
     """The whitener in the type in which to multiply it with these rows.
 
     float32 rows are multiplied in float32 if that is precise enough. A whitened coordinate has variance 1; its terms
     have the variances of the columns times the squared factors, and its error is that of float32 on these terms.
+    ``farthest`` is the largest square that the result is added to or subtracted from, where it has float32's error, too.
     """
     if x.dtype == np.float32:
         terms = float(np.sqrt(np.max(whitener**2 @ variance, initial=0.0)))
-        if terms * np.finfo(np.float32).eps <= FLOAT32_ERROR:
+        if max(terms, farthest) * np.finfo(np.float32).eps <= FLOAT32_ERROR:
             return np.ascontiguousarray(whitener, dtype=np.float32)
     return np.ascontiguousarray(whitener, dtype=np.float64)
 

@@ -420,9 +420,10 @@ def check_total_weight(weight: Array, most: float = MOST_WEIGHT) -> None:
 
 def class_factors(class_weight: Any, classes: Array, codes: Array, weight: Array) -> Array:
     """The class weight of each row, (n,): 1 for a row without a label."""
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ValueError(f"class_weight must be a dictionary or 'balanced', got {class_weight!r}")
+    is_balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if not is_balanced and not isinstance(class_weight, Mapping):
+        raise ValueError(f"class_weight must be a dictionary or 'balanced', got {class_weight!r}")
+    if is_balanced:
         mass = np.bincount(codes[codes >= 0], weight[codes >= 0], minlength=len(classes))
         factors = mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0))
     else:

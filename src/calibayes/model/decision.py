@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.dispatch import numbers_given
 from calibayes.kernels.posterior import first_largest
 
 
@@ -42,7 +43,7 @@ def tempered(log_posterior: Array, temperature: float) -> Array:
 
 def checked_costs(costs: ArrayLike, k: int) -> Array:
     """The cost matrix as an array. Raises ValueError if it is not one."""
-    matrix = np.asarray(costs, dtype=np.float64)
+    matrix = numbers_given("costs", costs)
     if matrix.shape != (k, k):
         raise ValueError(f"costs must be a matrix of {k} classes by {k} decisions, got shape {matrix.shape}")
     if not np.isfinite(matrix).all() or (matrix < 0).any():

@@ -175,6 +175,10 @@ class GenerativeEstimator(Classifier):
         if self.verbose:
             callbacks.insert(0, ProgressReporter(type(self).__name__, True).after_update)
         rule, traits = rule_named(self.rule), self._traits
+        try:
+            seeds = check_random_state(self.random_state)
+        except (TypeError, ValueError):
+            raise parameters.no_seed(self.random_state) from None
         return Recipe(
             specify=self._specification,
             reading=Reading(self.class_weight, rule.uses_unlabeled, fewest_classes=traits.fewest_classes),
@@ -183,7 +187,7 @@ class GenerativeEstimator(Classifier):
             max_iter=self.max_iter,
             options=options,
             engine=engine,
-            seeds=check_random_state(self.random_state),
+            seeds=seeds,
             random_state=self.random_state,
             callbacks=callbacks,
             describe=self._schema,

@@ -210,4 +210,13 @@ def abilities_present(rule: Rule, name: str, family: Any) -> None:
 
 def seed_of(random_state: Any) -> int:
     """A seed drawn from ``random_state``; None always gives the same one."""
-    return int(check_random_state(0 if random_state is None else random_state).randint(2**31 - 1))
+    try:
+        return int(check_random_state(0 if random_state is None else random_state).randint(2**31 - 1))
+    except (TypeError, ValueError):
+        raise no_seed(random_state) from None
+
+
+def no_seed(random_state: Any) -> ValueError:
+    """The error for a ``random_state`` that is no generator and seeds none."""
+    expected = "None, a whole number from 0 to 2**32 - 1 or a RandomState"
+    return ValueError(f"random_state must be {expected}, got {random_state!r}")

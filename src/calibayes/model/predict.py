@@ -39,7 +39,8 @@ def log_posterior(fitted: Fitted, table: Table, engine: Engine) -> Array:
     """log p(class | x), (n, k): computed in float64, returned as float32 if model and table are float32."""
     posterior = tempered_posterior(fitted, log_normalize(log_joint(fitted, table, engine))[0])
     is_single = fitted.number_type == SINGLE and set(table.types()) == {SINGLE}
-    return posterior.astype(SINGLE) if is_single else posterior
+    with np.errstate(over="ignore"):  # what float32 cannot hold is -inf, the logarithm of 0
+        return posterior.astype(SINGLE) if is_single else posterior
 
 
 def lower_quantile(ascending: Array, share: float) -> float:

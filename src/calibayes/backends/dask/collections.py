@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -111,6 +113,29 @@ def client_of(given: Any) -> Any:
             f"the Dask client is {client.status}: open a new one, distributed.Client(address), and pass it"
         )
     return client
+
+
+@contextmanager
+def naming_lost_scheduler(client: Any) -> Iterator[None]:
+    """Raises RuntimeError for an error inside if the connection of the client to its scheduler is lost."""
+    address = client.scheduler.address
+    try:
+        yield
+    except Exception as error:
+        connection = client.scheduler_comm
+        if client.status == "running" and connection is not None and not connection.comm.closed():
+            raise
+        raise RuntimeError(
+            f"the connection to the Dask scheduler at {address} was lost, because it was closed or killed or cannot be "
+            "reached: check the cluster, open a new client and call again"
+        ) from error
+
+
+def client_of_collections() -> Any:
+    """The client that computes Dask collections here; None if threads or this thread do, or if this is a task."""
+    get = importlib.import_module("dask.base").get_scheduler()
+    client = getattr(get, "__self__", None)
+    return None if is_in_task() or not hasattr(client, "scheduler_comm") else client
 
 
 def _at_address(distributed: Any, address: str) -> Any:

@@ -11,6 +11,7 @@ import ctypes
 import os
 import pickle
 import sys
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,14 @@ from threading import Lock
 from typing import Any, ClassVar, Self
 from uuid import uuid4
 
-from calibayes.backends.dask.collections import OnWorkers, Unhashed, client_of, is_in_task, unwrapped
+from calibayes.backends.dask.collections import (
+    OnWorkers,
+    Unhashed,
+    client_of,
+    is_in_task,
+    naming_lost_scheduler,
+    unwrapped,
+)
 from calibayes.core.named_arrays import total
 from calibayes.core.protocols import Block, Source
 from calibayes.engines.serial_and_threads import Serial, one_thread
@@ -176,6 +184,8 @@ PATIENCE = 2.0
 """Seconds between two looks at the cluster."""
 LOOKS = 2
 """Number of consecutive looks that must find that nothing is computed."""
+NO_WORKER = 300.0
+"""Seconds without any worker after which waiting ends in an error."""
 PREFIX = "calibayes-"
 """Beginning of the names of all tasks of the engine."""
 
@@ -184,27 +194,34 @@ class WaitsForLostWorker(Exception):
     """Tasks wait for a worker that is lost, and no other one computes them."""
 
 
-def wait_for(client: Any, futures: Any, preferred: set[str]) -> None:
+def wait_for(client: Any, futures: Any, preferred: set[str], worker_timeout: float) -> None:
     """Return when all futures are finished or one has failed.
 
     Raises WaitsForLostWorker if nothing is computed and one of the preferred workers is lost, CancelledError if the
-    scheduler has dropped the tasks.
+    scheduler has dropped the tasks, RuntimeError if there has been no worker for ``worker_timeout`` seconds.
     """
     distributed: Any = import_module("distributed")
-    waited, looks = futures if isinstance(futures, list) else [futures], 0
+    waited, looks, seen = futures if isinstance(futures, list) else [futures], 0, time.monotonic()
     while not any(future.status == "error" for future in waited):
         try:
-            distributed.wait(waited, timeout=PATIENCE)
+            with client.as_current():
+                distributed.wait(waited, timeout=PATIENCE)
             return
         except TimeoutError:
-            looks = looks + 1 if _waits_for_lost_worker(client, preferred) else 0
+            workers = client.nthreads()
+        seen = time.monotonic() if workers else seen
+        if time.monotonic() - seen > worker_timeout:
+            raise RuntimeError(
+                f"the Dask cluster has had no worker for {worker_timeout:g} s: start workers and call again, or raise "
+                "`worker_timeout` of calibayes.engines.Dask"
+            )
+        looks = looks + 1 if _waits_for_lost_worker(client, workers, preferred) else 0
         if looks == LOOKS:
             raise WaitsForLostWorker
 
 
-def _waits_for_lost_worker(client: Any, preferred: set[str]) -> bool:
+def _waits_for_lost_worker(client: Any, workers: Mapping[str, int], preferred: set[str]) -> bool:
     """Whether a preferred worker is lost and other workers, if there are any, compute no task of the engine."""
-    workers = client.nthreads()
     if not workers or preferred <= workers.keys():
         return False
     computed = [key for keys in client.processing().values() for key in keys]
@@ -265,6 +282,8 @@ class Dask:
         How often the reading of a block is repeated after an error, and a pass after the scheduler was restarted. Lost
         workers do not count: how many of them a task may lose before the pass fails is a setting of the scheduler
         (``distributed.scheduler.allowed-failures``, 3 by default).
+    worker_timeout : float, default=300
+        Seconds that a pass waits while the cluster has no worker at all; then it fails.
 
     Examples
     --------
@@ -276,6 +295,7 @@ class Dask:
     client: Any = None
     split_every: int = 16
     retries: int = 2
+    worker_timeout: float = NO_WORKER
 
     is_distributed: ClassVar[bool] = True
 
@@ -284,6 +304,9 @@ class Dask:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+        timeout = vars(self)["worker_timeout"]
+        if not isinstance(timeout, int | float) or not timeout > 0:
+            raise ValueError(f"worker_timeout must be a positive number of seconds, got {timeout!r}")
 
     def total(self, function: Callable[[Block], Mapping[str, Any]], source: Source) -> Any:
         """The sum of ``function(block)`` over all blocks, added in a tree of consecutive blocks."""
@@ -304,10 +327,11 @@ class Dask:
         from distributed import CancelledError
 
         while restarts <= self.retries:
-            with blocks_of(client, source, self.retries) as blocks:
+            with naming_lost_scheduler(client), blocks_of(client, source, self.retries) as blocks:
                 graph, keys = pass_graph(apply, function, blocks, plan)
                 try:
-                    return _gathered(client, graph, keys, self.retries if blocks.graph else 0, blocks.workers)
+                    futures = client.get(graph, keys, sync=False, retries=self.retries if blocks.graph else 0)
+                    return gathered(client, futures, blocks.workers, self.worker_timeout)
                 except WaitsForLostWorker:
                     blocks.release()
                 except CancelledError as error:
@@ -325,7 +349,7 @@ class Dask:
     def __reduce__(self) -> Any:
         """A pickled engine names the scheduler by its address."""
         client = self.client if isinstance(self.client, str | None) else self.client.scheduler.address
-        return type(self), (client, self.split_every, self.retries)
+        return type(self), (client, self.split_every, self.retries, self.worker_timeout)
 
 
 def pass_graph(apply: Any, function: Callable[[Block], Any], blocks: Blocks, plan: Plan) -> tuple[Any, Any]:
@@ -402,15 +426,15 @@ def _sum(*trees: Mapping[str, Any]) -> Any:
     return total(trees)
 
 
-def _gathered(client: Any, graph: Graph, keys: Any, retries: int, preferred: Sequence[str | None]) -> Any:
-    """The results of some keys. Tasks that are not finished are dropped on errors, on Ctrl-C too.
+def gathered(
+    client: Any, futures: Any, preferred: Sequence[str | None] = (), worker_timeout: float | None = None
+) -> Any:
+    """The results of futures. Tasks that are not finished are dropped on errors, on Ctrl-C too.
 
-    Raises WaitsForLostWorker if tasks wait for one of the preferred workers, and it is lost.
+    Raises what `wait_for` does.
     """
-    futures = client.get(graph, keys, sync=False, retries=retries)
     try:
-        if any(preferred):
-            wait_for(client, futures, {worker for worker in preferred if worker})
+        wait_for(client, futures, {worker for worker in preferred if worker}, worker_timeout or NO_WORKER)
         return client.gather(futures)
     finally:  # the scheduler forgets the tasks of released futures
         for future in futures if isinstance(futures, list) else [futures]:

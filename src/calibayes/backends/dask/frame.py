@@ -12,7 +12,14 @@ from uuid import uuid4
 
 import numpy as np
 
-from calibayes.backends.dask.collections import LazyParts, Unhashed, unwrapped
+from calibayes.backends.dask.collections import (
+    LazyParts,
+    Unhashed,
+    client_of_collections,
+    naming_lost_scheduler,
+    unwrapped,
+)
+from calibayes.backends.dask.engine import gathered
 from calibayes.core.notices import counted, listed
 from calibayes.core.protocols import Array, Block
 from calibayes.streams.chunks import Chunk
@@ -220,10 +227,13 @@ def _tasks(collection: Any) -> tuple[dict[Any, Any], list[Any]]:
 def _computed(graph: dict[Any, Any], keys: Any) -> Any:
     """The results of some keys, computed by the current client, or in threads without one."""
     base: Any = import_module("dask.base")
-    get = base.get_scheduler() or import_module("dask.threaded").get
     cull: Any = import_module("dask.optimization").cull
     needed, _ = cull(graph, keys if isinstance(keys, list) else [keys])
-    return get(needed, keys)
+    if (client := client_of_collections()) is None:
+        get = base.get_scheduler() or import_module("dask.threaded").get
+        return get(needed, keys)
+    with naming_lost_scheduler(client):
+        return gathered(client, client.get(needed, keys, sync=False))
 
 
 # -- Rows of a stream that are selected and encoded on the workers --------------------------------------------

@@ -15,8 +15,14 @@ import numpy as np
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from calibayes.backends.dask.collections import Unhashed, has_current_client, unwrapped
-from calibayes.backends.dask.engine import Dask
+from calibayes.backends.dask.collections import (
+    Unhashed,
+    client_of_collections,
+    has_current_client,
+    naming_lost_scheduler,
+    unwrapped,
+)
+from calibayes.backends.dask.engine import Dask, gathered
 from calibayes.core.protocols import Array, Engine
 from calibayes.engines import computing
 from calibayes.model.table_inputs import OfTable
@@ -50,13 +56,21 @@ class DaskInput(StreamInput):
     def accuracy(self, model: Any) -> float:
         rows, *roles = _columns_taken_out(self.X, self.y, self.sample_weight)
         given = (model.predict(rows), *roles)
-        predicted, labels, weight = (part if dask_kind(part) is None else part.compute() for part in given)
+        predicted, labels, weight = (part if dask_kind(part) is None else _computed(part) for part in given)
         return float(accuracy_score(labels, predicted, sample_weight=weight))
 
 
 def open_input(X: Any, y: Any, sample_weight: Any) -> DaskInput:
     """The kind of table that a Dask collection is."""
     return DaskInput(X, y, sample_weight)
+
+
+def _computed(collection: Any) -> Any:
+    """The values of a Dask collection."""
+    if (client := client_of_collections()) is None:
+        return collection.compute()
+    with naming_lost_scheduler(client):
+        return gathered(client, client.compute(collection))
 
 
 def _columns_taken_out(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:

@@ -24,6 +24,8 @@ from calibayes.kernels.dispatch import OnDevice
 
 # -- Where arrays live: an array library with the array API and one of its devices; copies from and to NumPy
 
+NUMPY_FLOATS = ("torch.float16", "torch.float32", "torch.float64")
+"""Types of floats of PyTorch that NumPy has, too."""
 TEMPORARY_BYTES = 2**30
 """Approximate size of the temporary arrays of a kernel: rows are processed in ranges of that size."""
 
@@ -64,10 +66,26 @@ def placement_of(array: Any) -> Placement:
     return Placement(array_namespace(array), device(array))
 
 
+def dense(array: Any) -> Any:
+    """The array, of PyTorch without gradients and in a type that NumPy has, too: bfloat16 and narrower ones as float32.
+
+    Raises ValueError for a tensor that is sparse, quantized or without values (device "meta").
+    """
+    if not is_torch_array(array):
+        return array
+    if str(array.layout) != "torch.strided" or array.is_quantized or array.is_meta:
+        raise ValueError(
+            "X, y and sample weights must be dense tensors that hold their values, got one of layout "
+            f"{array.layout}, type {array.dtype} and device {array.device}: pass X.to_dense() or X.dequantize()"
+        )
+    has_type = not array.is_floating_point() or str(array.dtype) in NUMPY_FLOATS
+    return (array if has_type else array.float()).detach().resolve_neg()
+
+
 def to_numpy(array: Any) -> Array:
     """An array of any library as a NumPy array."""
     if is_torch_array(array):
-        return array.detach().cpu().numpy()
+        return dense(array).cpu().numpy()
     if hasattr(array, "get"):  # CuPy
         return array.get()
     xp = array_namespace(array)

@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import get_tags
 
-from calibayes.backends.device.array import DeviceArray, Placement, is_on_device, placement_of, to_numpy
+from calibayes.backends.device.array import (
+    DeviceArray,
+    Placement,
+    dense,
+    is_on_device,
+    placement_of,
+    to_numpy,
+)
 from calibayes.backends.device.engine import DeviceEngine
 from calibayes.core.protocols import Array, Engine
 from calibayes.model.attributes import HOME
@@ -74,7 +81,7 @@ class DeviceInput(HostInput):
 
     def __post_init__(self) -> None:
         self.y, self.sample_weight = _on_host(self.y), _on_host(self.sample_weight)
-        self.values = self.X.detach() if hasattr(self.X, "detach") else self.X
+        self.values = dense(self.X)
         self.placement = placement_of(self.X)
 
     def home(self) -> Home | None:

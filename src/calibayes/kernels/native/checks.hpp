@@ -5,8 +5,10 @@
 #include <nanobind/ndarray.h>
 
 #include <initializer_list>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels.hpp"
@@ -138,6 +140,52 @@ inline void demand_grids(const In<Int, 1>& points, const In<Int, 1>& first, Int 
                "a grid must have two or more points, and two cells after them");
     }
 }
+
+// The memory of an argument: from its first item to the end of its last one, whatever the strides; empty if it has none.
+struct Extent {
+    std::intptr_t begin = 0, end = 0;
+    bool is_written = false;
+};
+
+template <class Argument>
+Extent extent_of(const Argument&) {
+    return {};
+}
+template <class... Config>
+Extent extent_of(const nb::ndarray<Config...>& array) {
+    if (!array.size()) return {};
+    std::intptr_t begin = reinterpret_cast<std::intptr_t>(array.data()), end = begin + static_cast<Int>(array.itemsize());
+    for (std::size_t axis = 0; axis < array.ndim(); ++axis) {
+        const Int last = static_cast<Int>(array.shape(axis) - 1) * array.stride(axis) * static_cast<Int>(array.itemsize());
+        (last < 0 ? begin : end) += last;
+    }
+    return {begin, end, !nb::ndarray<Config...>::ReadOnly};
+}
+template <class Array>
+Extent extent_of(const std::optional<Array>& array) {
+    return array ? extent_of(*array) : Extent{};
+}
+
+inline void demand_apart(std::initializer_list<Extent> arguments) {
+    for (const Extent& written : arguments)
+        for (const Extent& other : arguments)
+            demand(!written.is_written || &written == &other || written.end <= other.begin || other.end <= written.begin,
+                   "an array that is written must not share memory with another argument: pass a copy");
+}
+
+// A function whose arrays are checked first: results that are written over positions would make them invalid after their
+// own checks.
+template <auto Function>
+struct Apart;
+template <class Result, class... Arguments, Result (*Function)(Arguments...)>
+struct Apart<Function> {
+    static Result call(Arguments... arguments) {
+        demand_apart({extent_of(arguments)...});
+        return Function(std::move(arguments)...);
+    }
+};
+template <auto Function>
+constexpr auto apart = &Apart<Function>::call;
 
 // CSR rows, after a check that the entries of every row exist.
 template <class C>

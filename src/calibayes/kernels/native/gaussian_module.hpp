@@ -48,9 +48,9 @@ inline void left_out_shares(Table x, In<Int, 1> own, In<double, 2> mean, In<doub
 }
 
 inline void define(nb::module_& m) {
-    m.def("diagonal_gaussian", diagonal_gaussian, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
+    m.def("diagonal_gaussian", apart<diagonal_gaussian>, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
           nb::arg("variance").noconvert(), nb::arg("out").noconvert());
-    m.def("left_out_shares", left_out_shares, nb::arg("x").noconvert(), nb::arg("own").noconvert(),
+    m.def("left_out_shares", apart<left_out_shares>, nb::arg("x").noconvert(), nb::arg("own").noconvert(),
           nb::arg("mean").noconvert(), nb::arg("scale").noconvert(), nb::arg("inverse").noconvert(),
           nb::arg("least").noconvert(), nb::arg("change").noconvert(), nb::arg("distance").noconvert(),
           nb::arg("product").noconvert());

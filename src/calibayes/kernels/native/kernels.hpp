@@ -38,6 +38,9 @@ inline Int added(Int a, Int b) { return static_cast<Int>(static_cast<std::uint64
 inline Int reduced(Int a, Int b) { return static_cast<Int>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)); }
 inline Int shifted(Int a) { return static_cast<Int>(static_cast<std::uint64_t>(a) << 32); }
 
+// A number without its fraction; 0 if it is missing or too large for an integer.
+inline Int whole(double x) { return x > -9.2e18 && x < 9.2e18 ? static_cast<Int>(x) : 0; }
+
 constexpr int AT_ONCE = 9;      // numbers of classes with a kernel of their own, for 1 to 8 classes; kernel 0 is for more
 
 constexpr int TALLIED = 8;  // most levels counted at a time by `tally`

@@ -277,46 +277,46 @@ static std::vector<const char*> names() {
 }
 
 NB_MODULE(_native, m) {
-    m.def("look_up", look_up, nb::arg("codes").noconvert(), nb::arg("table").noconvert(),
+    m.def("look_up", apart<look_up>, nb::arg("codes").noconvert(), nb::arg("table").noconvert(),
           nb::arg("first").noconvert(), nb::arg("out").noconvert());
-    m.def("weighted_counts", weighted_counts, nb::arg("codes").noconvert(), nb::arg("weights").noconvert(),
+    m.def("weighted_counts", apart<weighted_counts>, nb::arg("codes").noconvert(), nb::arg("weights").noconvert(),
           nb::arg("first").noconvert(), nb::arg("out").noconvert());
-    m.def("top", top, nb::arg("codes").noconvert(), nb::arg("out").noconvert());
-    m.def("narrow", narrow, nb::arg("codes").noconvert(), nb::arg("levels").noconvert(), nb::arg("out").noconvert(),
+    m.def("top", apart<top>, nb::arg("codes").noconvert(), nb::arg("out").noconvert());
+    m.def("narrow", apart<narrow>, nb::arg("codes").noconvert(), nb::arg("levels").noconvert(), nb::arg("out").noconvert(),
           nb::arg("top").noconvert());
-    m.def("assess", assess, nb::arg("log_joint").noconvert(), nb::arg("labels").noconvert(),
+    m.def("assess", apart<assess>, nb::arg("log_joint").noconvert(), nb::arg("labels").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("held_out").noconvert(), nb::arg("generative"),
           nb::arg("decided"), nb::arg("weights").noconvert().none());
-    m.def("fused_pass", fused_pass, nb::arg("codes").noconvert(), nb::arg("table").noconvert(), nb::arg("first").noconvert(),
+    m.def("fused_pass", apart<fused_pass>, nb::arg("codes").noconvert(), nb::arg("table").noconvert(), nb::arg("first").noconvert(),
           nb::arg("log_prior").noconvert(), nb::arg("labels").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("held_out").noconvert(), nb::arg("generative"), nb::arg("decided"), nb::arg("counts").noconvert(),
           nb::arg("classes").noconvert());
-    m.def("normalize", normalize, nb::arg("log_joint").noconvert(), nb::arg("log_posterior").noconvert(),
+    m.def("normalize", apart<normalize>, nb::arg("log_joint").noconvert(), nb::arg("log_posterior").noconvert(),
           nb::arg("evidence").noconvert());
-    m.def("largest", largest, nb::arg("rows").noconvert(), nb::arg("which").noconvert());
-    m.def("kernel_sums", kernel_sums, nb::arg("away").noconvert(), nb::arg("weight").noconvert(),
+    m.def("largest", apart<largest>, nb::arg("rows").noconvert(), nb::arg("which").noconvert());
+    m.def("kernel_sums", apart<kernel_sums>, nb::arg("away").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("ends").noconvert(), nb::arg("scale"), nb::arg("gaps").noconvert(), nb::arg("sums").noconvert(),
           nb::arg("nearest").noconvert());
-    m.def("kernel_sums_around", kernel_sums_around, nb::arg("rows").noconvert(), nb::arg("factor").noconvert(),
+    m.def("kernel_sums_around", apart<kernel_sums_around>, nb::arg("rows").noconvert(), nb::arg("factor").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("ends").noconvert(), nb::arg("scale"), nb::arg("gaps").noconvert(),
           nb::arg("sums").noconvert(), nb::arg("nearest").noconvert());
     m.doc() = "The native kernels; `calibayes.kernels` calls them.";
-    m.def("power_sums", power_sums, nb::arg("x").noconvert(), nb::arg("center").noconvert(),
+    m.def("power_sums", apart<power_sums>, nb::arg("x").noconvert(), nb::arg("center").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("out").noconvert());
-    m.def("ends", ends, nb::arg("x").noconvert());
-    m.def("binned_sums", binned_sums, nb::arg("x").noconvert(), nb::arg("points").noconvert(),
+    m.def("ends", apart<ends>, nb::arg("x").noconvert());
+    m.def("binned_sums", apart<binned_sums>, nb::arg("x").noconvert(), nb::arg("points").noconvert(),
           nb::arg("table").noconvert(), nb::arg("first").noconvert(), nb::arg("out").noconvert());
-    m.def("binned_counts", binned_counts, nb::arg("x").noconvert(), nb::arg("points").noconvert(),
+    m.def("binned_counts", apart<binned_counts>, nb::arg("x").noconvert(), nb::arg("points").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("first").noconvert(), nb::arg("out").noconvert());
-    m.def("sparse_sums", sparse_sums<std::int32_t>, nb::arg().noconvert(), nb::arg().noconvert(),
+    m.def("sparse_sums", apart<sparse_sums<std::int32_t>>, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("sparse_sums", sparse_sums<std::int64_t>, nb::arg().noconvert(), nb::arg().noconvert(),
+    m.def("sparse_sums", apart<sparse_sums<std::int64_t>>, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("sparse_totals", sparse_totals<std::int32_t>, nb::arg().noconvert(), nb::arg().noconvert(),
+    m.def("sparse_totals", apart<sparse_totals<std::int32_t>>, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("sparse_totals", sparse_totals<std::int64_t>, nb::arg().noconvert(), nb::arg().noconvert(),
+    m.def("sparse_totals", apart<sparse_totals<std::int64_t>>, nb::arg().noconvert(), nb::arg().noconvert(),
           nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert());
-    m.def("log_factorials", log_factorials, nb::arg("data").noconvert(), nb::arg("start").noconvert(),
+    m.def("log_factorials", apart<log_factorials>, nb::arg("data").noconvert(), nb::arg("start").noconvert(),
           nb::arg("small").noconvert(), nb::arg("out").noconvert());
     calibayes::gaussians::define(m);
     calibayes::summaries::define(m);

@@ -179,25 +179,25 @@ inline std::tuple<double, double, double, double> known_moments(In<double, 1> x,
 }
 
 inline void define(nb::module_& m) {
-    m.def("distinct_positions", distinct_positions, nb::arg("x").noconvert(), nb::arg("values").noconvert(),
+    m.def("distinct_positions", apart<distinct_positions>, nb::arg("x").noconvert(), nb::arg("values").noconvert(),
           nb::arg("positions").noconvert());
-    m.def("distinct_sample", distinct_sample, nb::arg("x").noconvert(), nb::arg("zeros"), nb::arg("values").noconvert());
-    m.def("tally_cells", tally_cells, nb::arg("x").noconvert(), nb::arg("weight").noconvert(),
+    m.def("distinct_sample", apart<distinct_sample>, nb::arg("x").noconvert(), nb::arg("zeros"), nb::arg("values").noconvert());
+    m.def("tally_cells", apart<tally_cells>, nb::arg("x").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("base").noconvert(), nb::arg("shift").noconvert(), nb::arg("first").noconvert(),
           nb::arg("child").noconvert(), nb::arg("out").noconvert(), nb::arg("entries").noconvert());
-    m.def("weigh_cells", weigh_cells, nb::arg("x").noconvert(), nb::arg("base").noconvert(),
+    m.def("weigh_cells", apart<weigh_cells>, nb::arg("x").noconvert(), nb::arg("base").noconvert(),
           nb::arg("shift").noconvert(), nb::arg("first").noconvert(), nb::arg("child").noconvert(),
           nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("weights").noconvert());
-    m.def("add_code_totals", add_code_totals, nb::arg("codes").noconvert(), nb::arg("first"),
+    m.def("add_code_totals", apart<add_code_totals>, nb::arg("codes").noconvert(), nb::arg("first"),
           nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("totals").noconvert());
-    m.def("cell_totals", cell_totals, nb::arg("x").noconvert(), nb::arg("base").noconvert(),
+    m.def("cell_totals", apart<cell_totals>, nb::arg("x").noconvert(), nb::arg("base").noconvert(),
           nb::arg("shift").noconvert(), nb::arg("first").noconvert(), nb::arg("child").noconvert(),
           nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("entries").noconvert(),
           nb::arg("order").noconvert(), nb::arg("totals").noconvert());
-    m.def("united_cells", united_cells, nb::arg("left").noconvert(), nb::arg("left_totals").noconvert(),
+    m.def("united_cells", apart<united_cells>, nb::arg("left").noconvert(), nb::arg("left_totals").noconvert(),
           nb::arg("right").noconvert(), nb::arg("right_totals").noconvert(), nb::arg("entries").noconvert(),
           nb::arg("totals").noconvert());
-    m.def("known_moments", known_moments, nb::arg("x").noconvert(), nb::arg("pivot"));
+    m.def("known_moments", apart<known_moments>, nb::arg("x").noconvert(), nb::arg("pivot"));
 }
 
 }  // namespace summaries

@@ -217,12 +217,12 @@ inline void packed_residuals(const Int* labels, const double* posterior, const d
         Int* own = packed + r * packed_classes;
         for (Int c = 0; c < packed_classes; ++c) {
             const double p = posterior[r * k + skipped + c];
-            const Int expected = static_cast<Int>(p * units + fraction);  // not negative: rounded down
-            own[c] = reduced(static_cast<Int>(variance_at(p, ratio) * units + fraction), shifted(expected));
+            const Int expected = whole(p * units + fraction);  // not negative: rounded down
+            own[c] = reduced(whole(variance_at(p, ratio) * units + fraction), shifted(expected));
         }
         if (labels[r] < skipped) continue;
         Int& of_label = own[labels[r] - skipped];
-        of_label = added(of_label, shifted(static_cast<Int>(units + fraction)));
+        of_label = added(of_label, shifted(whole(units + fraction)));
     }
 }
 

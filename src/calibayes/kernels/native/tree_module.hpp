@@ -242,28 +242,28 @@ inline bool bin_column(Cells x, In<double, 1> edges, double limit,
 }
 
 inline void define(nb::module_& m) {
-    m.def("bin_column", bin_column, nb::arg("x").noconvert(), nb::arg("edges").noconvert(), nb::arg("limit"),
+    m.def("bin_column", apart<bin_column>, nb::arg("x").noconvert(), nb::arg("edges").noconvert(), nb::arg("limit"),
           nb::arg("out").noconvert());
-    m.def("bin_codes", bin_codes, nb::arg("x").noconvert(), nb::arg("edges").noconvert(), nb::arg("first").noconvert(),
+    m.def("bin_codes", apart<bin_codes>, nb::arg("x").noconvert(), nb::arg("edges").noconvert(), nb::arg("first").noconvert(),
           nb::arg("out").noconvert());
-    m.def("packed_residuals", packed_residuals, nb::arg("labels").noconvert(), nb::arg("posterior").noconvert(),
+    m.def("packed_residuals", apart<packed_residuals>, nb::arg("labels").noconvert(), nb::arg("posterior").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("fractions").noconvert(), nb::arg("packed").noconvert());
-    m.def("leaf_sums", leaf_sums, nb::arg("codes").noconvert(), nb::arg("labels").noconvert(),
+    m.def("leaf_sums", apart<leaf_sums>, nb::arg("codes").noconvert(), nb::arg("labels").noconvert(),
           nb::arg("posterior").noconvert(), nb::arg("weight").noconvert(), nb::arg("residual").noconvert(),
           nb::arg("variance").noconvert(), nb::arg("mass").noconvert());
-    m.def("node_sums", node_sums, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
+    m.def("node_sums", apart<node_sums>, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
           nb::arg("first").noconvert(), nb::arg("out").noconvert());
-    m.def("best_split", best_split, nb::arg("sums").noconvert(), nb::arg("first").noconvert(),
+    m.def("best_split", apart<best_split>, nb::arg("sums").noconvert(), nb::arg("first").noconvert(),
           nb::arg("columns").noconvert(), nb::arg("direction").noconvert(), nb::arg("prior"), nb::arg("least"),
           nb::arg("low"), nb::arg("high"));
-    m.def("divide", divide, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("column"), nb::arg("most"),
+    m.def("divide", apart<divide>, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("column"), nb::arg("most"),
           nb::arg("missing_left"), nb::arg("left").noconvert(), nb::arg("right").noconvert());
-    m.def("grow_tree", grow_tree, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
+    m.def("grow_tree", apart<grow_tree>, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
           nb::arg("first").noconvert(), nb::arg("order").noconvert(), nb::arg("direction").noconvert(),
           nb::arg("prior"), nb::arg("least"), nb::arg("most_leaves"), nb::arg("column").noconvert(),
           nb::arg("most").noconvert(), nb::arg("missing_left").noconvert(), nb::arg("children").noconvert(),
           nb::arg("codes").noconvert(), nb::arg("bounds").noconvert());
-    m.def("leaf_codes", leaf_codes, nb::arg("words").noconvert(), nb::arg("first_cell").noconvert(),
+    m.def("leaf_codes", apart<leaf_codes>, nb::arg("words").noconvert(), nb::arg("first_cell").noconvert(),
           nb::arg("column").noconvert(), nb::arg("most").noconvert(), nb::arg("missing_left").noconvert(),
           nb::arg("children").noconvert(), nb::arg("first").noconvert(), nb::arg("out").noconvert());
 }
