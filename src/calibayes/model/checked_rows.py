@@ -20,7 +20,15 @@ from calibayes.model.delegates import feature
 from calibayes.tables.conversion import IDENTIFIER, ColumnConversion, learn_conversion
 from calibayes.tables.memory_summary import MemorySummary, summary_of
 from calibayes.tables.origin import FromFrame
-from calibayes.tables.read import array_names, is_streamed, object_array, read_array, read_frame, refuse_lazy
+from calibayes.tables.read import (
+    array_names,
+    is_streamed,
+    object_array,
+    read_array,
+    read_frame,
+    refuse_complex,
+    refuse_lazy,
+)
 from calibayes.tables.row_blocks import ArraySource
 from calibayes.tables.summary import TableSummary, sample_of
 from calibayes.tables.table import Table, TrainingTable, missing_mask, training_table
@@ -154,7 +162,8 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
         table = _frame_table(estimator, X, reset=reset)
     else:
         # NumPy would turn numbers beside strings of a list into strings.
-        rows = object_array(X) if isinstance(X, list) else X
+        rows = object_array(X) if isinstance(X, list | tuple) else X
+        refuse_complex(rows, "X")
         if not isinstance(rows, np.ndarray):
             _refuse_elsewhere(estimator, rows)
         sparse = "csr" if get_tags(estimator).input_tags.sparse else False
@@ -304,9 +313,19 @@ def require_labels(estimator: Any, y: Any) -> None:
         raise ValueError(f"{type(estimator).__name__} {problem}")
 
 
+def _as_array(values: Any, role: str, noun: str) -> Array:
+    """Labels or weights as an array. Raises ValueError if they are lists of different lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        problem = f"got a {type(values).__name__} whose entries have different lengths"
+        raise ValueError(f"{role} must have one {noun} for each row, {problem}") from error
+
+
 def read_target(y: Any, unlabeled: bool, classes: Array | None = None, fewest_classes: int = 2) -> Target:
     """Classes and codes. None, NaN and NA are missing labels, which only some rules accept."""
-    values = np.asarray(y)
+    values = _as_array(y, "y", "label")
+    refuse_complex(values, "y")
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
     unknown = missing_mask(values) if values.dtype.kind in "fOmM" else np.zeros(len(values), dtype=bool)
@@ -386,7 +405,7 @@ def read_weight(sample_weight: Any, n: int) -> Array:
     """Sample weights as floats. Raises ValueError unless they are finite, not negative and not all zero."""
     if sample_weight is None:
         return np.ones(n)
-    weight = np.array(sample_weight, dtype=np.float64)
+    weight = np.array(_as_array(sample_weight, "sample_weight", "number"), dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n, weight)
     if weight.ndim != 1:

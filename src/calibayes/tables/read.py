@@ -6,7 +6,8 @@ import datetime
 import importlib
 import math
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -273,15 +274,27 @@ def object_array(rows: list[Any]) -> Array:
     What is not two-dimensional is returned as a plain array, for the caller to refuse. Raises ValueError if the rows
     have different lengths.
     """
-    try:
-        cells = np.array(rows, dtype=object)
-    except ValueError as error:
-        raise ValueError("rows of different lengths") from error
+    sizes = list(map(_size, rows))
+    if len(set(sizes)) > 1:
+        other = next(place for place, size in enumerate(sizes) if size != sizes[0])
+        first, second = ("is no list" if size is None else f"has {size}" for size in (sizes[0], sizes[other]))
+        raise ValueError(
+            f"the rows of X must have the same number of cells, but row 0 {first} and row {other} {second}"
+        )
+    cells = np.array(rows, dtype=object)
     return cells if cells.ndim == 2 else np.asarray(rows)
+
+
+def _size(row: Any) -> int | None:
+    """The number of cells of a row; None for a single value."""
+    return (
+        len(row) if hasattr(row, "__len__") and getattr(row, "ndim", 1) and not isinstance(row, str) else None
+    )
 
 
 def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     """A table from an array (n, d) of numbers, strings, dates or objects, or from a sparse one of numbers."""
+    refuse_complex(array, "X")
     column_names = tuple(names) if names is not None else array_names(array.shape[1])
     if is_sparse(array):
         return Table(column_names, _canonical_csr(array))
@@ -291,6 +304,14 @@ def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
         return Table(column_names, array, (array.dtype,) * len(column_names))
     columns = tuple(_with_inferred_type(*pair) for pair in zip(array.T, column_names, strict=True))
     return Table(column_names, columns, zones=_zones(columns, lambda j: zone_of(array[:, j])))
+
+
+def refuse_complex(array: Any, role: str) -> None:
+    """Raises ValueError for an array of complex numbers."""
+    if getattr(getattr(array, "dtype", None), "kind", "") == "c":
+        raise ValueError(
+            f"Complex data not supported: {role} is an array of {array.dtype}; give real and imaginary parts as columns of their own"
+        )
 
 
 @lru_cache(maxsize=8)
@@ -318,11 +339,12 @@ def read_frame(frame: Any) -> Table:
         raise ValueError("the table has no columns")
     if len(wrapped) == 0:
         raise ValueError("Found array with 0 sample(s): the table has no rows")
-    columns = [_frame_column(series) for series in wrapped.iter_columns()]
+    all_series = list(wrapped.iter_columns())
+    columns = [_frame_column(series) for series in all_series]
     types = tuple(column.dtype for column in columns)
     is_numeric = all(column.dtype.kind in "fiu" for column in columns)
     content = np.stack(columns, axis=1) if is_numeric else tuple(columns)
-    zones = _zones(columns, lambda j: _series_zone(wrapped[wrapped.columns[j]]))
+    zones = _zones(columns, lambda j: _series_zone(all_series[j]))
     names, coded = refuse_duplicate_names(names), coded_columns(columns)
     return Table(names, content, types, origin_of(wrapped), distinct_cache=coded, zones=zones)
 
@@ -363,10 +385,22 @@ def _zones(columns: Sequence[Array], zone: Callable[[int], str | None]) -> dict[
 
 def refuse_duplicate_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """The names. Raises ValueError if two are equal."""
-    duplicates = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
-    if duplicates:
-        raise ValueError(f"column {duplicates[0]!r} occurs more than once: column names must be unique")
+    if len(set(names)) < len(names):
+        name, _ = Counter(names).most_common(1)[0]
+        raise ValueError(f"column {name!r} occurs more than once: column names must be unique")
     return names
+
+
+def names_beyond(wanted: Iterable[str], names: Iterable[str]) -> list[str]:
+    """The wanted names that are not among the names."""
+    known = set(names)
+    return [name for name in wanted if name not in known]
+
+
+SEVERAL_VALUES = (
+    "column {name!r} holds several values in a cell ({kind}), but the argument must be a string or a number: leave the column out, "
+    "or make a column of each value"
+)
 
 
 def series_values(series: Any) -> Array:
@@ -380,6 +414,10 @@ def series_values(series: Any) -> Array:
         return np.asarray(series.to_numpy()).astype(DURATION)
     if isinstance(dtype, nw.Categorical | nw.Enum):
         return _categories(series)
+    if _zone_of_pandas(series) is not None:
+        return _dates(nw.from_native(series.to_native().dt.tz_convert("UTC"), series_only=True))
+    if dtype.is_nested():
+        raise TypeError(SEVERAL_VALUES.format(name=str(series.name), kind=dtype))
     return _with_inferred_type(np.asarray(series.to_numpy(), dtype=object), str(series.name))
 
 
@@ -393,6 +431,10 @@ def _categories(series: Any) -> Array:
 
 def _numbers(series: Any) -> Array:
     """Numbers, NaN where missing."""
+    if isinstance(
+        series.dtype, nw.Decimal
+    ):  # libraries do not round decimals to the nearest float, but read text so
+        series = series.cast(nw.String).cast(nw.Float64)
     values = np.asarray(series.to_numpy())
     if values.dtype == np.float64:  # missing values are NaN already
         return values
@@ -413,15 +455,25 @@ def _series_zone(series: Any) -> str | None:
     """The time zone of a column of a data frame."""
     if isinstance(series.dtype, nw.Datetime):
         return series.dtype.time_zone
-    # narwhals (2.28) does not know types of pandas whose time zone has an underscore, such as America/New_York.
+    if (zone := _zone_of_pandas(series)) is not None:
+        return zone
     return zone_of(series.to_numpy()) if isinstance(series.dtype, nw.Object | nw.Unknown) else None
+
+
+def _zone_of_pandas(series: Any) -> str | None:
+    """A time zone that narwhals (2.28) does not know, since it has an underscore, such as America/New_York."""
+    if not isinstance(series.dtype, nw.Unknown):
+        return None
+    dtype = series.to_native().dtype
+    zone = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
+    return None if zone is None else str(zone)
 
 
 def _with_inferred_type(column: Array, name: str) -> Array:
     """An object array as integers, floats, dates, durations or booleans if every known value is one, else unchanged.
 
     A column without a known value becomes NaN, which every family accepts. Raises ValueError for booleans mixed with
-    other types, TypeError for lists, dicts and other containers.
+    other types and for complex numbers, TypeError for lists, dicts and other containers.
     """
     if set(map(type, column)) <= {str}:  # a fast test for strings only
         return column if len(column) else np.full(0, np.nan)
@@ -444,8 +496,10 @@ def _refuse_unsupported(types: set[type], name: str) -> None:
     """Raise an error if the values of a column are of types that no encoder accepts."""
     containers = [kind.__name__ for kind in types if issubclass(kind, dict | list | set | tuple | np.ndarray)]
     if containers:
-        raise TypeError(
-            f"column {name!r}: a cell's argument must be a string or a number, not {containers[0]}"
+        raise TypeError(SEVERAL_VALUES.format(name=name, kind=containers[0]))
+    if any(issubclass(kind, complex | np.complexfloating) for kind in types):
+        raise ValueError(
+            f"Complex data not supported: column {name!r} holds complex numbers; give real and imaginary parts as columns of their own"
         )
     if types & {bool, np.bool_} and not types <= {bool, np.bool_}:  # True and 1 would be the same level
         listed = ", ".join(sorted(kind.__name__ for kind in types))

@@ -18,7 +18,14 @@ from calibayes.core.protocols import Array, Block
 from calibayes.streams.chunks import Chunk
 from calibayes.streams.streamed_rows import Encoding, SelectedChunks, SelectedRows, compact
 from calibayes.tables.origin import FROM_ARRAY, Origin
-from calibayes.tables.read import array_names, dask_kind, read_array, read_frame, refuse_duplicate_names
+from calibayes.tables.read import (
+    array_names,
+    dask_kind,
+    names_beyond,
+    read_array,
+    read_frame,
+    refuse_duplicate_names,
+)
 from calibayes.tables.row_blocks import ArraySource
 from calibayes.tables.table import Table
 
@@ -130,7 +137,7 @@ class DaskStream:
     def _checked(self, columns: Sequence[str] | None) -> tuple[str, ...]:
         if columns is None:
             return self.names
-        if unknown := [name for name in columns if name not in self.names]:
+        if unknown := names_beyond(columns, self.names):
             raise ValueError(f"there is no column {unknown[0]!r}; the columns are {listed(self.names)}")
         return tuple(columns)
 
