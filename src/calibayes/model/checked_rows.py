@@ -314,18 +314,19 @@ def require_labels(estimator: Any, y: Any) -> None:
 
 
 def _as_array(values: Any, role: str, noun: str) -> Array:
-    """Labels or weights as an array. Raises ValueError if they are lists of different lengths."""
+    """Labels or weights as an array. Raises ValueError if they are lists of different lengths, or complex numbers."""
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
     except ValueError as error:
         problem = f"got a {type(values).__name__} whose entries have different lengths"
         raise ValueError(f"{role} must have one {noun} for each row, {problem}") from error
+    refuse_complex(array, role)
+    return array
 
 
 def read_target(y: Any, unlabeled: bool, classes: Array | None = None, fewest_classes: int = 2) -> Target:
     """Classes and codes. None, NaN and NA are missing labels, which only some rules accept."""
     values = _as_array(y, "y", "label")
-    refuse_complex(values, "y")
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
     unknown = missing_mask(values) if values.dtype.kind in "fOmM" else np.zeros(len(values), dtype=bool)
@@ -393,7 +394,10 @@ def read_classes(classes: Any) -> Array:
 
 
 def _narrowed(labels: Array) -> Array:
-    """Objects of one type as an array of that type. Raises ValueError if types are mixed."""
+    """Objects of one type as an array of that type. Raises ValueError if types are mixed, or hold several values."""
+    for kind in set(map(type, labels)):
+        if issubclass(kind, dict | list | set | tuple | np.ndarray):
+            raise ValueError(f"y must have one label for each row, got a {kind.__name__} in some rows")
     kinds = sorted({type(label).__name__ for label in labels})
     strings = all(isinstance(label, str) for label in labels)
     if not strings and len(kinds) > 1:
@@ -405,7 +409,11 @@ def read_weight(sample_weight: Any, n: int) -> Array:
     """Sample weights as floats. Raises ValueError unless they are finite, not negative and not all zero."""
     if sample_weight is None:
         return np.ones(n)
-    weight = np.array(_as_array(sample_weight, "sample_weight", "number"), dtype=np.float64)
+    given = _as_array(sample_weight, "sample_weight", "number")
+    try:
+        weight = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must have one number for each row: {error}") from error
     if weight.ndim == 0:
         weight = np.full(n, weight)
     if weight.ndim != 1:

@@ -285,11 +285,12 @@ def object_array(rows: list[Any]) -> Array:
     return cells if cells.ndim == 2 else np.asarray(rows)
 
 
-def _size(row: Any) -> int | None:
-    """The number of cells of a row; None for a single value."""
-    return (
-        len(row) if hasattr(row, "__len__") and getattr(row, "ndim", 1) and not isinstance(row, str) else None
-    )
+def _size(row: Any) -> Any:
+    """The number of cells of a row, or the shape of an array of rows; None for a single value."""
+    dimensions = getattr(row, "ndim", 1)
+    if dimensions == 0 or isinstance(row, str) or not hasattr(row, "__len__"):
+        return None
+    return len(row) if dimensions == 1 else row.shape
 
 
 def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
@@ -309,9 +310,8 @@ def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
 def refuse_complex(array: Any, role: str) -> None:
     """Raises ValueError for an array of complex numbers."""
     if getattr(getattr(array, "dtype", None), "kind", "") == "c":
-        raise ValueError(
-            f"Complex data not supported: {role} is an array of {array.dtype}; give real and imaginary parts as columns of their own"
-        )
+        advice = "; give real and imaginary parts as columns of their own" if role == "X" else ""
+        raise ValueError(f"Complex data not supported: {role} is an array of {array.dtype}{advice}")
 
 
 @lru_cache(maxsize=8)
