@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
@@ -313,18 +314,24 @@ def read_duckdb(relation: Any) -> Readable:
 
     Instants (TIMESTAMPTZ) are those of UTC: DuckDB stores them without a time zone, and gives them that of the session.
     """
-    where = "the DuckDB relation"
+    where, duckdb = "the DuckDB relation", import_module("duckdb")
 
-    def reader(of: Any, size: int) -> Any:
-        make = getattr(of, "to_arrow_reader", None) or of.fetch_arrow_reader  # the latter is its old name
-        return make(size)
+    def reader(select: Callable[[], Any], size: int) -> Any:
+        try:
+            selected = select()
+            # the latter is its old name
+            return (getattr(selected, "to_arrow_reader", None) or selected.fetch_arrow_reader)(size)
+        except duckdb.Error as error:
+            raise OSError(str(error)) from error  # as those of a reader
 
     def read(columns: Sequence[str], size: int) -> Iterator[Any]:
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
         with place_named(where):
-            yield from reader(relation.project(quoted), size)
+            yield from reader(lambda: relation.project(quoted), size)
 
-    return sequential(_in_utc(reader(relation.limit(0), 1).schema), read, where)
+    with place_named(where):
+        schema = reader(lambda: relation.limit(0), 1).schema
+    return sequential(_in_utc(schema), read, where)
 
 
 def _in_utc(schema: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from calibayes.backends.dask.collections import LazyParts, Unhashed, unwrapped
 from calibayes.core.notices import counted, listed
 from calibayes.core.protocols import Array, Block
-from calibayes.streams.chunks import Chunk
+from calibayes.streams.chunks import Chunk, read_twice
 from calibayes.streams.streamed_rows import Encoding, SelectedChunks, SelectedRows, compact
 from calibayes.tables.origin import FROM_ARRAY, Origin
 from calibayes.tables.read import (
@@ -86,12 +86,21 @@ class DaskStream:
         graph, keys = _tasks(self.data[[narrow]] if self._is_frame else self.data[:, :1])
         lengths = [("calibayes-length", i) for i in range(len(keys))]
         graph |= {name: (len, key) for name, key in zip(lengths, keys, strict=True)}
-        return tuple(map(int, _computed(graph, lengths)))
+        return tuple(map(int, read_twice(partial(_computed, graph, lengths), self._where)))
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Callable[[], Chunk]]:
         """Loaders that compute a partition each, by the current client, or in threads without one."""
         lazy = self.lazy_parts(columns)
-        return iter([partial(_computed, lazy.graph, key) for key in lazy.keys])
+        return iter(
+            [
+                partial(
+                    read_twice,
+                    partial(_computed, lazy.graph, key),
+                    f"the partition from row {first} on of {self._where}",
+                )
+                for key, (first, _) in zip(lazy.keys, lazy.places, strict=True)
+            ]
+        )
 
     def lazy_parts(self, columns: Sequence[str] | None = None) -> LazyParts:
         """Tasks that make the chunks of the partitions that have rows."""
@@ -111,6 +120,11 @@ class DaskStream:
                 chunks.append((chunk, i))
                 places.append((first, n))
         return LazyParts(graph, chunks, places)
+
+    @property
+    def _where(self) -> str:
+        """What is read, for messages."""
+        return f"the Dask {type(self.data).__name__}"
 
     @property
     def _is_frame(self) -> bool:
