@@ -433,9 +433,9 @@ def test_several_values_in_a_label(y, message):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        ([[0], [1, 2]] * 10, "sample_weight must have one number for each row, got a list whose entries"),
+        ([[0], [1, 2]] * 10, "sample_weight must have one number for each row: setting an array element"),
         (["heavy"] * 20, "sample_weight must have one number for each row: .*heavy"),
-        (np.full(20, 1j), "sample_weight is an array of complex128"),
+        (np.full(20, 1j), "sample_weight must have one number for each row: .*an array of complex128"),
     ],
 )
 def test_weights_that_are_no_numbers(weight, message):

@@ -22,11 +22,11 @@ from calibayes.tables.memory_summary import MemorySummary, summary_of
 from calibayes.tables.origin import FromFrame
 from calibayes.tables.read import (
     array_names,
+    complex_numbers,
     is_streamed,
     object_array,
     read_array,
     read_frame,
-    refuse_complex,
     refuse_lazy,
 )
 from calibayes.tables.row_blocks import ArraySource
@@ -163,7 +163,8 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     else:
         # NumPy would turn numbers beside strings of a list into strings.
         rows = object_array(X) if isinstance(X, list | tuple) else X
-        refuse_complex(rows, "X")
+        if getattr(getattr(rows, "dtype", None), "kind", "") == "c":
+            raise complex_numbers(rows, "X")
         if not isinstance(rows, np.ndarray):
             _refuse_elsewhere(estimator, rows)
         sparse = "csr" if get_tags(estimator).input_tags.sparse else False
@@ -313,20 +314,16 @@ def require_labels(estimator: Any, y: Any) -> None:
         raise ValueError(f"{type(estimator).__name__} {problem}")
 
 
-def _as_array(values: Any, role: str, noun: str) -> Array:
-    """Labels or weights as an array. Raises ValueError if they are lists of different lengths, or complex numbers."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        problem = f"got a {type(values).__name__} whose entries have different lengths"
-        raise ValueError(f"{role} must have one {noun} for each row, {problem}") from error
-    refuse_complex(array, role)
-    return array
-
-
 def read_target(y: Any, unlabeled: bool, classes: Array | None = None, fewest_classes: int = 2) -> Target:
     """Classes and codes. None, NaN and NA are missing labels, which only some rules accept."""
-    values = _as_array(y, "y", "label")
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        raise ValueError(
+            f"y must have one label for each row, got a {type(y).__name__} whose entries have different lengths"
+        ) from error
+    if values.dtype.kind == "c":
+        raise complex_numbers(values, "y")
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
     unknown = missing_mask(values) if values.dtype.kind in "fOmM" else np.zeros(len(values), dtype=bool)
@@ -409,8 +406,10 @@ def read_weight(sample_weight: Any, n: int) -> Array:
     """Sample weights as floats. Raises ValueError unless they are finite, not negative and not all zero."""
     if sample_weight is None:
         return np.ones(n)
-    given = _as_array(sample_weight, "sample_weight", "number")
     try:
+        given = np.asarray(sample_weight)
+        if given.dtype.kind == "c":
+            raise complex_numbers(given, "sample_weight")
         weight = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must have one number for each row: {error}") from error

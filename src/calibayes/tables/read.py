@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import filterfalse
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -268,7 +269,7 @@ def refuse_lazy(table: Any) -> None:
         )
 
 
-def object_array(rows: list[Any]) -> Array:
+def object_array(rows: Sequence[Any]) -> Array:
     """Rows given as a list of lists, as an object array (n, d).
 
     What is not two-dimensional is returned as a plain array, for the caller to refuse. Raises ValueError if the rows
@@ -295,7 +296,8 @@ def _size(row: Any) -> Any:
 
 def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     """A table from an array (n, d) of numbers, strings, dates or objects, or from a sparse one of numbers."""
-    refuse_complex(array, "X")
+    if array.dtype.kind == "c":
+        raise complex_numbers(array, "X")
     column_names = tuple(names) if names is not None else array_names(array.shape[1])
     if is_sparse(array):
         return Table(column_names, _canonical_csr(array))
@@ -307,11 +309,10 @@ def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     return Table(column_names, columns, zones=_zones(columns, lambda j: zone_of(array[:, j])))
 
 
-def refuse_complex(array: Any, role: str) -> None:
-    """Raises ValueError for an array of complex numbers."""
-    if getattr(getattr(array, "dtype", None), "kind", "") == "c":
-        advice = "; give real and imaginary parts as columns of their own" if role == "X" else ""
-        raise ValueError(f"Complex data not supported: {role} is an array of {array.dtype}{advice}")
+def complex_numbers(array: AnyArray, role: str) -> ValueError:
+    """The error for an array of complex numbers."""
+    advice = "; give real and imaginary parts as columns of their own" if role == "X" else ""
+    return ValueError(f"Complex data not supported: {role} is an array of {array.dtype}{advice}")
 
 
 @lru_cache(maxsize=8)
@@ -393,8 +394,7 @@ def refuse_duplicate_names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def names_beyond(wanted: Iterable[str], names: Iterable[str]) -> list[str]:
     """The wanted names that are not among the names."""
-    known = set(names)
-    return [name for name in wanted if name not in known]
+    return list(filterfalse(set(names).__contains__, wanted))
 
 
 SEVERAL_VALUES = (
