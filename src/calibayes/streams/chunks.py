@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
+from threading import current_thread
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -214,6 +215,7 @@ def with_unread(table: Table, stream: StreamColumns, read: Sequence[int], n: int
 
 Item = TypeVar("Item")
 END = object()
+READ_AHEAD = "read-ahead"
 
 
 def read_ahead(parts: Iterable[Callable[[], Item]], number: int = 1) -> Generator[Callable[[], Item]]:
@@ -223,16 +225,19 @@ def read_ahead(parts: Iterable[Callable[[], Item]], number: int = 1) -> Generato
     Ctrl-C.
     """
     iterator: Any = iter(parts)
-    with ThreadPoolExecutor(1, "read-ahead") as pool:
-        waiting: deque[Future[Any]] = deque(pool.submit(_next, iterator) for _ in range(number))
-        try:
-            while (ready := waiting.popleft()).exception() is not None or ready.result() is not END:
-                waiting.append(pool.submit(_next, iterator))
-                yield ready.result
-        finally:
-            for future in waiting:
-                future.cancel()
-            pool.shutdown()
+    pool = ThreadPoolExecutor(1, READ_AHEAD)
+    waiting: deque[Future[Any]] = deque(pool.submit(_next, iterator) for _ in range(number))
+    try:
+        while (ready := waiting.popleft()).exception() is not None or ready.result() is not END:
+            waiting.append(pool.submit(_next, iterator))
+            yield ready.result
+    finally:
+        for future in waiting:
+            future.cancel()
+        # After an error nobody may close this generator: the thread itself may collect it as garbage, while it reads.
+        is_reading = current_thread().name.startswith(READ_AHEAD)
+        pool.shutdown(wait=not is_reading)
+        if not is_reading:
             getattr(iterator, "close", lambda: None)()
 
 
