@@ -225,7 +225,7 @@ def read_ahead(parts: Iterable[Callable[[], Item]], number: int = 1) -> Generato
     Ctrl-C.
     """
     iterator: Any = iter(parts)
-    pool = ThreadPoolExecutor(1, READ_AHEAD)
+    pool, owner = ThreadPoolExecutor(1, READ_AHEAD), current_thread()
     waiting: deque[Future[Any]] = deque(pool.submit(_next, iterator) for _ in range(number))
     try:
         while (ready := waiting.popleft()).exception() is not None or ready.result() is not END:
@@ -234,10 +234,10 @@ def read_ahead(parts: Iterable[Callable[[], Item]], number: int = 1) -> Generato
     finally:
         for future in waiting:
             future.cancel()
-        # After an error nobody may close this generator: the thread itself may collect it as garbage, while it reads.
-        is_reading = current_thread().name.startswith(READ_AHEAD)
-        pool.shutdown(wait=not is_reading)
-        if not is_reading:
+        # After an error this may be run by any thread that collects garbage: by the reading one, or by one that it waits for.
+        is_closed = current_thread() is owner
+        pool.shutdown(wait=is_closed)
+        if is_closed:
             getattr(iterator, "close", lambda: None)()
 
 

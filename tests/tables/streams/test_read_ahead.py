@@ -101,15 +101,25 @@ def test_the_source_is_closed_with_the_iterator():
     assert closed == [True]
 
 
-def test_the_thread_may_collect_the_iterator_as_garbage(monkeypatch):
+@pytest.mark.parametrize(
+    "is_other", [False, True], ids=["by the reading thread", "by a thread that it waits for"]
+)
+def test_any_thread_may_collect_the_iterator_as_garbage(is_other, monkeypatch):
     """After an error nothing but a circle of references holds it, and Python collects garbage in any thread."""
     problems, go_on = [], threading.Event()
     monkeypatch.setattr(sys, "unraisablehook", problems.append)
 
     def collects():
         assert go_on.wait(10)
-        gc.collect()
+        collector = threading.Thread(target=gc.collect, daemon=True)
+        if is_other:
+            collector.start()
+            collector.join(10)
+        else:
+            gc.collect()
+        ended.append(not collector.is_alive())
 
+    ended = []
     held = [read_ahead([lambda: 1, collects])]
     assert next(held[0])() == 1
     (reader,) = [thread for thread in threading.enumerate() if thread.name.startswith(READ_AHEAD)]
@@ -118,8 +128,9 @@ def test_the_thread_may_collect_the_iterator_as_garbage(monkeypatch):
         held.append(held)
         del held
         go_on.set()
-        reader.join(10)
+        reader.join(20)
     finally:
         gc.enable()
+    assert ended == [True]
     assert not reader.is_alive()
     assert problems == []
