@@ -21,6 +21,20 @@ def test_fit_gives_the_model_of_python(penguins):
     np.testing.assert_array_equal(saved.predict_proba(X), model.predict_proba(X))
 
 
+def test_a_wide_table_is_read(tmp_path):
+    """Its header is longer than what is looked at to find out how a file is written."""
+    path, model = tmp_path / "wide.csv", tmp_path / "m.safetensors"
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 5, (8, 1400)).astype(float))
+    frame.columns = [f"{j} {'long name ' * 20}" for j in range(1400)]
+    frame.assign(y=list("abababab")).to_csv(path, index=False)
+    result = call("fit", path, "--target", "y", "-o", model, "--model", "GaussianNB", "--rule", "ml")
+    assert result.exit_code == 0, result.output
+    assert calibayes.load(model).n_features_in_ == 1400
+    result = call("predict", model, path)
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == 9
+
+
 def test_options_reach_the_model(penguins, tmp_path):
     path = tmp_path / "m.safetensors"
     words = (

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 from sklearn import naive_bayes
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -357,3 +358,97 @@ def test_complement_of_one_column_does_not_warn(norm):
     with np.errstate(all="raise"):
         posterior = cb.ComplementNB(norm=norm).fit(X, y).predict_proba(X)
     assert_array_equal(posterior, 0.5)
+
+
+RAGGED = {
+    "lists": ([[1.0, 2.0], [3.0]], "row 0 has 2 and row 1 has 1"),
+    "tuples": (((1.0, 2.0), (3.0,)), "row 0 has 2 and row 1 has 1"),
+    "a number": ([[1.0, 2.0], 3.0], "row 0 has 2 and row 1 is no list"),
+    "arrays": ([np.zeros(2), np.zeros(3)], "row 0 has 2 and row 1 has 3"),
+    "tables": ([np.zeros((2, 3)), np.zeros((2, 4))], r"row 0 has \(2, 3\) and row 1 has \(2, 4\)"),
+}
+
+
+@pytest.mark.parametrize("case", RAGGED)
+@pytest.mark.parametrize("method", ["fit", "predict"])
+def test_rows_of_different_lengths(case, method):
+    rows, message = RAGGED[case]
+    model = cb.NaiveBayes(rule="ml").fit([[1.0, 2.0], [2.0, 3.0], [2.0, 1.0]], [0, 1, 1])
+    with pytest.raises(ValueError, match=f"rows of X must have the same number of cells, but {message}"):
+        model.fit(rows, [0, 1]) if method == "fit" else model.predict(rows)
+
+
+def several_values():
+    """Tables with a column "odd" that has several values in each cell."""
+    numbers = np.arange(20.0)
+    lists, flat = [[1, 2], [3]] * 10, [[1, 2], [3, 4]] * 10
+    arrow = pa.table({"odd": lists, "x": numbers})
+    return {
+        "pandas": pd.DataFrame({"odd": lists, "x": numbers}),
+        "pandas, Arrow types": pd.DataFrame(
+            {"odd": pd.array(lists, pd.ArrowDtype(arrow["odd"].type)), "x": numbers}
+        ),
+        "polars lists": pl.DataFrame({"odd": lists, "x": numbers}),
+        "polars arrays": pl.DataFrame({"odd": pl.Series(flat, dtype=pl.Array(pl.Int64, 2)), "x": numbers}),
+        "polars structs": pl.DataFrame({"odd": [{"a": 1}] * 20, "x": numbers}),
+        "polars, lazy": pl.DataFrame({"odd": lists, "x": numbers}).lazy(),
+        "Arrow": arrow,
+        "Arrow reader": arrow.to_reader,
+    }
+
+
+@pytest.mark.parametrize("source", several_values())
+def test_several_values_in_a_cell(source):
+    with pytest.raises(
+        TypeError, match=r"column 'odd' holds several values in a cell \(.*leave the column out"
+    ):
+        cb.NaiveBayes(rule="ml").fit(several_values()[source], np.arange(20) % 2)
+
+
+COMPLEX = np.arange(40.0).reshape(20, 2) + 1j
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        (COMPLEX, "X is an array of complex128"),
+        (COMPLEX.astype(np.complex64), "X is an array of complex64"),
+        (csr_array(COMPLEX), "X is an array of complex128"),
+        (COMPLEX.tolist(), "column 'x0' holds complex numbers"),
+        (pd.DataFrame({"a": np.arange(20.0), "b": COMPLEX[:, 0]}), "column 'b' holds complex numbers"),
+        (pd.DataFrame(COMPLEX, columns=["a", "b"]), "column 'a' holds complex numbers"),
+    ],
+    ids=["array", "single precision", "sparse", "lists", "one column", "all columns"],
+)
+@pytest.mark.parametrize("estimator", [cb.NaiveBayes, cb.GaussianNB, cb.BernoulliNB, cb.BayesClassifier])
+def test_complex_numbers(estimator, table, named):
+    with pytest.raises(
+        ValueError, match=f"Complex data not supported: {named}; give real and imaginary parts"
+    ):
+        estimator().fit(table, np.arange(20) % 2)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([[0], [1, 2]] * 10, "got a list whose entries have different lengths"),
+        (pd.Series([[0], [1, 2]] * 10), "got a list in some rows"),
+        ([{"a": 1}, {"b": 2}] * 10, "got a dict in some rows"),
+    ],
+)
+def test_several_values_in_a_label(y, message):
+    with pytest.raises(ValueError, match=f"y must have one label for each row, {message}"):
+        cb.NaiveBayes().fit(np.zeros((20, 2)), y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ([[0], [1, 2]] * 10, "sample_weight must have one number for each row: setting an array element"),
+        (["heavy"] * 20, "sample_weight must have one number for each row: .*heavy"),
+        (np.full(20, 1j), "sample_weight must have one number for each row: .*an array of complex128"),
+    ],
+)
+def test_weights_that_are_no_numbers(weight, message):
+    with pytest.raises(ValueError, match=message):
+        cb.NaiveBayes().fit(np.zeros((20, 2)), np.arange(20) % 2, sample_weight=weight)

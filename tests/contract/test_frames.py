@@ -144,3 +144,36 @@ def test_rows_without_an_index_are_numbered_from_0():
     assert model.label_issues(X, y).index.tolist() == list(range(N))
     surprising = model.surprise(X)
     assert f"row {surprising.most_surprising(1)[0]}: p = " in str(surprising)
+
+
+NAMES = {
+    "numbers": range,
+    "tuples": lambda d: pd.MultiIndex.from_product([["all"], range(d)]),
+    "dates": lambda d: pd.date_range("2024-01-01", periods=d),
+    "several types": lambda d: [None, 1.5, *range(d - 2)],
+}
+
+
+@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize("estimator", [cb.NaiveBayes(rule="ml"), cb.TreeAugmentedNB(rule="ml")])
+def test_names_of_columns_change_nothing(names, estimator):
+    """Columns of every type, some with missing cells."""
+    rng, y = np.random.default_rng(0), np.arange(N) % 2
+    dates = pd.Series(pd.Timestamp("2024-01-31 10:00") + pd.to_timedelta(rng.integers(0, 999, N), unit="h"))
+    columns = [
+        pd.Series(rng.normal(size=N) + y),
+        dates,
+        dates.dt.tz_localize("America/New_York", nonexistent="shift_forward", ambiguous=True),
+        dates.dt.tz_localize("Europe/Berlin", nonexistent="shift_forward", ambiguous=True),
+        dates.dt.date,
+        dates - dates[0],
+        pd.Series(rng.choice(["a", "b", "c"], N)),
+        pd.Series(rng.choice(["a", "b"], N)).astype("category"),
+        pd.Series(rng.random(N) < 0.5),
+    ]
+    for column in columns[:5]:
+        column[rng.random(N) < 0.2] = None
+    named = pd.DataFrame({f"column {j}": column for j, column in enumerate(columns)})
+    other = named.set_axis(NAMES[names](len(columns)), axis=1)
+    expected = clone(estimator).fit(named, y).predict_proba(named)
+    assert_array_equal(clone(estimator).fit(other, y).predict_proba(other), expected)

@@ -153,6 +153,14 @@ def lda_dense():
     )
 
 
+def dense_with_gaps(kind):
+    """Booleans and levels whose missing cells are columns of their own, computed in one query and used in a later one."""
+    X, y = mixed()
+    X = X[["height", "size class", "is_new"]].astype({"is_new": object})
+    X.loc[X.index[::5], "is_new"], X.loc[X.index[::4], "size class"] = None, None
+    return kind(rule="ml", encoder="dense").fit(X, y), strange_rows(X.columns)
+
+
 def adapted():
     model, rows = of_numbers(GaussianNB(rule="ml"))
     return model.with_priors([0.2, 0.5, 0.3]), rows
@@ -194,6 +202,8 @@ CASES = {
     "trees on the members": lambda: of_file("trees-on-members"),
     "LDA": lambda: of_numbers(LinearDiscriminantAnalysis(max_iter=5, stop=None)),
     "LDA, dense": lda_dense,
+    "LDA, dense with gaps": lambda: dense_with_gaps(LinearDiscriminantAnalysis),
+    "QDA, dense with gaps": lambda: dense_with_gaps(QuadraticDiscriminantAnalysis),
     "QDA": lambda: of_numbers(QuadraticDiscriminantAnalysis(max_iter=5, stop=None)),
     "logistic regression": lambda: of_numbers(GenerativeLogisticRegression(max_iter=5, stop=None)),
     "mixture": lambda: of_numbers(MixtureDiscriminantAnalysis(rule="ml"), 3),

@@ -3,6 +3,7 @@
 import datetime
 import re
 import sqlite3
+import subprocess
 import sys
 from functools import cache
 
@@ -26,11 +27,12 @@ from calibayes import (
 from calibayes.export import expressions as ex
 from calibayes.export.family_densities import MOST_ELIMINATED, WideCovarianceWarning
 from calibayes.export.model_expressions import model_expressions
-from calibayes.export.sql import dialects, output_names, select_statement, to_sql
+from calibayes.export.sql import dialects, output_names, select_statement, stored_name, to_sql
 from tests.export.cases import CASES, case, mixed, numbers
 from tests.export.databases import (
     arrow_table,
     postgres,
+    quoted,
     run_duckdb,
     run_postgres,
     run_sqlite,
@@ -53,7 +55,7 @@ IN_SQLITE = [
 ]
 IN_POSTGRES = [
     *("gaussian", "categorical", "naive Bayes", "naive Bayes, dates"),
-    *("missing cells as levels", "tree", "QDA"),
+    *("missing cells as levels", "tree", "QDA", "LDA, dense with gaps", "QDA, dense with gaps"),
 ]
 PRECISION = {"rtol": 0, "atol": 1e-9}
 
@@ -107,6 +109,18 @@ def test_postgres_predicts_what_the_model_predicts(name, server):
     np.testing.assert_allclose(found, predicted(name), **PRECISION)
 
 
+@every_case
+def test_inner_queries_have_columns_of_numbers_alone(name):
+    """Some databases, such as PostgreSQL, do not compare a boolean with a number."""
+    probabilities = model_expressions(case(name)[0]).probabilities
+    outputs = {f"p_{j}": p for j, p in enumerate(probabilities)}
+    statement = select_statement(outputs, sqlglot.exp.to_table("visits"), "duckdb")
+    columns = [column.this.unnest() for query in statement.ctes for column in query.this.expressions]
+    assert columns
+    conditions = sqlglot.exp.Predicate | sqlglot.exp.Connector | sqlglot.exp.Not | sqlglot.exp.Boolean
+    assert [column.sql() for column in columns if isinstance(column, conditions)] == []
+
+
 @pytest.mark.parametrize(
     "dialect", ["bigquery", "clickhouse", "mysql", "redshift", "snowflake", "spark", "trino", "tsql"]
 )
@@ -155,6 +169,80 @@ def test_names_and_levels_may_be_anything(names):
         }
 
 
+# Names that a database might take for the same one: other cases, letters without a simple other case, long ones.
+ALIKE = st.tuples(
+    st.sampled_from(["", "é" * 28, "long" * 15]),
+    st.text("cCäÄß\u017fsS\u212aKk\u0131Ii", min_size=1, max_size=4),
+).map("".join)
+
+
+def has_columns(names, dialect, server):
+    """Whether a database has a table with columns of these names."""
+    create = f"CREATE TABLE visits ({', '.join(f'{quoted(name)} integer' for name in names)})"
+    try:
+        if dialect == "postgres":
+            server(f"DROP TABLE IF EXISTS visits; {create};")
+            return True
+        with (duckdb if dialect == "duckdb" else sqlite3).connect(":memory:") as connection:
+            connection.execute(create)
+    except (duckdb.Error, sqlite3.Error, subprocess.CalledProcessError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("dialect", "most"), [("duckdb", 20), ("sqlite", 50), ("postgres", 12)])
+def test_names_that_are_not_refused_are_told_apart_by_the_database(dialect, most, request):
+    server = request.getfixturevalue("server") if dialect == "postgres" else None
+
+    @settings(max_examples=most, deadline=None)
+    @given(st.lists(ALIKE, min_size=2, max_size=2, unique=True))
+    @example(["c", "C"])
+    @example(["long" * 16 + "a", "long" * 16 + "b"])
+    def are_told_apart(names):
+        are_refused = stored_name(names[0], dialect) == stored_name(names[1], dialect)
+        assert are_refused or has_columns(names, dialect, server)
+
+    are_told_apart()
+
+
+LONG = "long" * 15
+
+
+@pytest.mark.parametrize(
+    ("names", "refusing", "accepting"),
+    [
+        (["c", "C"], ["duckdb", "sqlite", "mysql", "bigquery", "tsql"], ["postgres", "snowflake"]),
+        ([f"{LONG} one", f"{LONG} two"], [], ["duckdb", "postgres", "redshift"]),
+        ([f"{LONG}{LONG} one", f"{LONG}{LONG} two"], ["postgres"], ["duckdb", "redshift"]),
+        ([f"{LONG}{LONG} seven 1", f"{LONG}{LONG} seven 2"], ["postgres", "redshift"], ["sqlite"]),
+    ],
+)
+@pytest.mark.parametrize("is_read", [True, False], ids=["both are read", "one is read"])
+def test_columns_that_a_database_takes_for_the_same_one_are_refused(names, refusing, accepting, is_read):
+    x, _, y = two_columns()
+    frame = pd.DataFrame({names[0]: x, names[1]: -x * y})
+    kinds = {} if is_read else {names[0]: "identifier"}
+    model = NaiveBayes(rule="ml", kinds=kinds).fit(frame, y)
+    for dialect in refusing:
+        with pytest.raises(
+            TypeError, match=f"{names[0]!r} and {names[1]!r} have the same name in {dialect}, .* rename one"
+        ):
+            model.to_sql("visits", dialect=dialect)
+    for dialect in accepting:
+        assert model.to_sql("visits", dialect=dialect)
+
+
+@pytest.mark.parametrize(("name", "problem"), [("", "is empty"), ("a\0b", "has a zero character")])
+@pytest.mark.parametrize("export", [lambda model: model.to_sql("visits"), lambda model: model.to_onnx()])
+def test_names_that_no_database_has_are_refused(name, problem, export):
+    pytest.importorskip("onnx")
+    x, letters, y = two_columns()
+    frame = pd.DataFrame({"x": x, name: letters})
+    with pytest.raises(TypeError, match=re.escape(f"the name of column {name!r} {problem}: rename it")):
+        export(NaiveBayes(rule="ml").fit(frame, y))
+    assert export(NaiveBayes(rule="ml", kinds={name: "identifier"}).fit(frame, y))
+
+
 @pytest.mark.parametrize("labels", [[1, 2], [True, False], [1.0, -2.0], ["yes", "no"], ["a", "A"]])
 def test_columns_are_named_after_the_classes(labels):
     x, _, y = two_columns()
@@ -167,6 +255,9 @@ def test_columns_are_named_after_the_classes(labels):
 
 def test_names_of_columns_stay_different_where_case_is_ignored():
     assert output_names(["a", "A", "b", "a_2"]) == ["p_a", "p_A_2", "p_b", "p_a_2_2"]
+    names = output_names([f"{LONG}é {number}" for number in range(12)], "postgres")
+    assert len({name.casefold() for name in names}) == 12
+    assert max(len(name.encode()) for name in names) <= 63
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def read_columns(
         matrix = csc_array(X)
         cells = ((j, matrix[:, [j]].toarray()[:, 0][rows]) for j in columns.tolist())
         return tuple(ExaminedColumn(f"x{j}", values) for j, values in cells)
-    array = np.asarray(object_array(X) if isinstance(X, list) else X)
+    array = np.asarray(object_array(X) if isinstance(X, list | tuple) else X)
     table = read_array(array[np.ix_(rows, columns)], [f"x{j}" for j in columns])
     return tuple(_as_modeled(name, table.column(place), conversion) for place, name in enumerate(table.names))
 

@@ -222,6 +222,8 @@ class AnyTrue(Condition):
     conditions: tuple[Condition, ...]
 
 
+COLUMNS = (NumberColumn, BooleanColumn, TimeColumn, DurationColumn, TextColumn)
+"""Types of the nodes that are columns of the table."""
 READ_FROM_TABLE = (NumberColumn, BooleanColumn, TimeColumn, DurationColumn, TextCode, IsBeyond)
 """Types of the nodes that read a cell of the table; `IsMissing` of a `TextColumn` does so, too."""
 
@@ -308,6 +310,23 @@ def parts_of(node: Node) -> Iterator[Node]:
             yield from (item for item in value if isinstance(item, Expression | Condition))
         elif isinstance(value, Expression | Condition | TextColumn):
             yield value
+
+
+def nodes_within(expressions: Iterable[Node]) -> list[Node]:
+    """All nodes of expressions, each once."""
+    nodes: dict[Node, None] = {}
+    pending = list(expressions)
+    while pending:
+        node = pending.pop()
+        if node not in nodes:
+            nodes[node] = None
+            pending.extend(parts_of(node))
+    return list(nodes)
+
+
+def column_names(expressions: Iterable[Node]) -> list[str]:
+    """Names of the columns of the table that expressions read, each once."""
+    return list(dict.fromkeys(node.name for node in nodes_within(expressions) if isinstance(node, COLUMNS)))
 
 
 def is_read_from_table(node: Node) -> bool:

@@ -49,9 +49,19 @@ def model_expressions(model: Any) -> ex.ModelExpressions:
     """
     check_is_fitted(model)
     try:
-        return ex.ModelExpressions(tuple(map(str, model.classes_)), probabilities(_fitted_state(model)))
+        written = probabilities(_fitted_state(model))
+        _refuse_unusable_names(ex.column_names(written))
+        return ex.ModelExpressions(tuple(map(str, model.classes_)), written)
     except TypeError as error:
         raise TypeError(f"{type(model).__name__} cannot be exported: {error}") from error
+
+
+def _refuse_unusable_names(names: Sequence[str]) -> None:
+    """Raises TypeError if a column has a name that no column of a database and no input of a graph can have."""
+    for name in names:
+        if not name or "\0" in name:
+            problem = "has a zero character" if name else "is empty"
+            raise TypeError(f"the name of column {name!r} {problem}: rename it and train again")
 
 
 def _fitted_state(model: Any) -> Any:

@@ -52,6 +52,10 @@ LEAST_FACTOR = 1e-100
 """In these dialects, the square of a number of smaller absolute value is 0."""
 IGNORES_NULL = {"duckdb", "postgres", "redshift", "sqlite", "tsql"}
 """Dialects whose GREATEST ignores NULL; sqlglot would replace it by a CASE expression that does not, which is not needed."""
+CASE_SENSITIVE = {"clickhouse", "exasol", "materialize", "oracle", "postgres", "risingwave", "snowflake"}
+"""Dialects in which quoted names of columns that differ only in case are different names."""
+NAME_BYTES = {"postgres": 63, "redshift": 127}
+"""Dialects that cut longer names at so many bytes."""
 
 
 def dialects() -> list[str]:
@@ -409,7 +413,8 @@ def to_sql(model: Any, table: str | Sequence[str], dialect: str = "duckdb") -> s
     Raises
     ------
     TypeError
-        If the model cannot be written as SQL.
+        If the model cannot be written as SQL, or if the database would take two of its columns for the same one, such as "c" and "C" in
+        DuckDB.
     ValueError
         If there is no such dialect, or ``table`` is not a name.
 
@@ -424,7 +429,8 @@ def to_sql(model: Any, table: str | Sequence[str], dialect: str = "duckdb") -> s
     dialect = checked_dialect(dialect)
     source = _table(table)
     expressions = model_expressions(model)
-    outputs = dict(zip(output_names(expressions.classes), expressions.probabilities, strict=True))
+    _refuse_equal_names(model, ex.column_names(expressions.probabilities), dialect)
+    outputs = dict(zip(output_names(expressions.classes, dialect), expressions.probabilities, strict=True))
     statement = select_statement(outputs, source, dialect)
     return str(statement.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE))
 
@@ -445,14 +451,42 @@ def _table(table: str | Sequence[str]) -> Any:
     return exp.Table(**places, alias=exp.TableAlias(this=_quoted(TABLE)))
 
 
-def output_names(classes: Sequence[str]) -> list[str]:
-    """``p_<class>`` of each class; a number is added to a name that differs from an earlier one by case only."""
+def _refuse_equal_names(model: Any, read: Sequence[str], dialect: str) -> None:
+    """Raises TypeError if the database takes a column that is read for another one of the training table."""
+    by_name: dict[str, list[str]] = {}
+    for name in model.training_table_.columns:
+        by_name.setdefault(stored_name(name, dialect), []).append(name)
+    for name in read:
+        one, *others = by_name.get(stored_name(name, dialect), [name])
+        if others:
+            how = "ignores the case of names" if one.casefold() == others[0].casefold() else "cuts long names"
+            raise TypeError(
+                f"{type(model).__name__} cannot be exported: columns {one!r} and {others[0]!r} have the same name in {dialect}, "
+                f"which {how}: rename one of them, in the table of the database, too, and train again"
+            )
+
+
+def stored_name(name: str, dialect: str) -> str:
+    """A text that is equal for names of columns that a database takes for the same one."""
+    cut = _cut(name, NAME_BYTES.get(dialect))
+    return cut if dialect in CASE_SENSITIVE else cut.casefold()
+
+
+def _cut(name: str, size: int | None) -> str:
+    """The characters of a name that lie within so many bytes; all of them if there is no limit."""
+    return name.encode()[:size].decode(errors="ignore")
+
+
+def output_names(classes: Sequence[str], dialect: str = "duckdb") -> list[str]:
+    """``p_<class>`` of each class; a number is added to a name that differs from an earlier one by case only, or beyond a cut."""
     names: list[str] = []
     taken: set[str] = set()
+    most = NAME_BYTES.get(dialect)
     for name in (f"p_{label}" for label in classes):
-        number, unique = 2, name
+        number, unique = 2, _cut(name, most)
         while unique.casefold() in taken:
-            number, unique = number + 1, f"{name}_{number}"
+            end = f"_{number}"
+            number, unique = number + 1, _cut(name, most and most - len(end)) + end
         taken.add(unique.casefold())
         names.append(unique)
     return names
@@ -471,7 +505,7 @@ def select_statement(outputs: Mapping[str, ex.Expression], source: Any, dialect:
         stored = {**carried, **{names[node]: node for node in layer}}
         _refuse_many(len(stored), dialect)
         renderer = Renderer(dialect, names if depth else {})
-        columns = [(name, renderer.of(node)) for name, node in carried.items()]
+        columns = [(name, exp.column(name, quoted=True)) for name in carried]
         columns += [(names[node], renderer.as_number(_value(node))) for node in layer]
         inner[f"{prefix}{depth}"] = _select(columns, sources[depth])
     renderer = Renderer(dialect, names)

@@ -20,7 +20,15 @@ from calibayes.model.delegates import feature
 from calibayes.tables.conversion import IDENTIFIER, ColumnConversion, learn_conversion
 from calibayes.tables.memory_summary import MemorySummary, summary_of
 from calibayes.tables.origin import FromFrame
-from calibayes.tables.read import array_names, is_streamed, object_array, read_array, read_frame, refuse_lazy
+from calibayes.tables.read import (
+    array_names,
+    complex_numbers,
+    is_streamed,
+    object_array,
+    read_array,
+    read_frame,
+    refuse_lazy,
+)
 from calibayes.tables.row_blocks import ArraySource
 from calibayes.tables.summary import TableSummary, sample_of
 from calibayes.tables.table import Table, TrainingTable, missing_mask, training_table
@@ -155,7 +163,9 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
         table = _frame_table(estimator, X, reset=reset)
     else:
         # NumPy would turn numbers beside strings of a list into strings.
-        rows = object_array(X) if isinstance(X, list) else X
+        rows = object_array(X) if isinstance(X, list | tuple) else X
+        if getattr(getattr(rows, "dtype", None), "kind", "") == "c":
+            raise complex_numbers(rows, "X")
         if not isinstance(rows, np.ndarray):
             _refuse_elsewhere(estimator, rows)
         sparse = "csr" if get_tags(estimator).input_tags.sparse else False
@@ -309,7 +319,14 @@ def require_labels(estimator: Any, y: Any) -> None:
 
 def read_target(y: Any, unlabeled: bool, classes: Array | None = None, fewest_classes: int = 2) -> Target:
     """Classes and codes. None, NaN and NA are missing labels, which only some rules accept."""
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        raise ValueError(
+            f"y must have one label for each row, got a {type(y).__name__} whose entries have different lengths"
+        ) from error
+    if values.dtype.kind == "c":
+        raise complex_numbers(values, "y")
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
     unknown = missing_mask(values) if values.dtype.kind in "fOmM" else np.zeros(len(values), dtype=bool)
@@ -377,7 +394,10 @@ def read_classes(classes: Any) -> Array:
 
 
 def _narrowed(labels: Array) -> Array:
-    """Objects of one type as an array of that type. Raises ValueError if types are mixed."""
+    """Objects of one type as an array of that type. Raises ValueError if types are mixed, or hold several values."""
+    for kind in set(map(type, labels)):
+        if issubclass(kind, dict | list | set | tuple | np.ndarray):
+            raise ValueError(f"y must have one label for each row, got a {kind.__name__} in some rows")
     kinds = sorted({type(label).__name__ for label in labels})
     strings = all(isinstance(label, str) for label in labels)
     if not strings and len(kinds) > 1:
@@ -389,7 +409,13 @@ def read_weight(sample_weight: Any, n: int) -> Array:
     """Sample weights as floats. Raises ValueError unless they are finite, not negative and not all zero."""
     if sample_weight is None:
         return np.ones(n)
-    weight = np.array(sample_weight, dtype=np.float64)
+    try:
+        given = np.asarray(sample_weight)
+        if given.dtype.kind == "c":
+            raise complex_numbers(given, "sample_weight")
+        weight = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must have one number for each row: {error}") from error
     if weight.ndim == 0:
         weight = np.full(n, weight)
     if weight.ndim != 1:

@@ -94,7 +94,7 @@ def _indexable(X: Any) -> Any:
     """A table whose rows can be selected by their positions."""
     if hasattr(X, "tocsr"):
         return X.tocsr()
-    return object_array(X) if isinstance(X, list) else X
+    return object_array(X) if isinstance(X, list | tuple) else X
 
 
 def _frame(X: Any) -> Any:

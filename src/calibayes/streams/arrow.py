@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
@@ -17,8 +18,10 @@ from calibayes.core.protocols import Array
 from calibayes.streams.chunks import Chunk, chunk_rows, place_named
 from calibayes.tables.origin import Origin, origin_of
 from calibayes.tables.read import (
+    SEVERAL_VALUES,
     coded_text,
     holds_text,
+    names_beyond,
     one_array,
     pyarrow,
     refuse_duplicate_names,
@@ -172,7 +175,7 @@ class ArrowStream:
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Callable[[], Chunk]]:
         features = self.names if columns is None else tuple(columns)
-        if unknown := [name for name in features if name not in self.names]:
+        if unknown := names_beyond(features, self.names):
             raise ValueError(
                 f"there is no column {unknown[0]!r} in {self.given.where}; its columns are {listed(self.names)}"
             )
@@ -229,9 +232,7 @@ class ArrowStream:
         for name in names:
             kind = self.given.schema.field(name).type
             if types.is_nested(kind) and not types.is_dictionary(kind):
-                raise TypeError(
-                    f"column {name!r} holds several values in a cell ({kind}): leave it out, or make a column of each value"
-                )
+                raise TypeError(SEVERAL_VALUES.format(name=name, kind=kind))
 
     def _check_length(self, rows: int, *, is_all: bool = True) -> None:
         """Raises ValueError if an array of labels or weights has not as many values as there are rows.
@@ -309,19 +310,37 @@ def sequential(schema: Any, read: ReadBatches, where: str, frame: Any = None) ->
 
 
 def read_duckdb(relation: Any) -> Readable:
-    """A relation of DuckDB: a table or a query, of which only the columns that are needed are computed."""
-    where = "the DuckDB relation"
+    """A relation of DuckDB: a table or a query, of which only the columns that are needed are computed.
 
-    def reader(of: Any, size: int) -> Any:
-        make = getattr(of, "to_arrow_reader", None) or of.fetch_arrow_reader  # the latter is its old name
-        return make(size)
+    Instants (TIMESTAMPTZ) are those of UTC: DuckDB stores them without a time zone, and gives them that of the session.
+    """
+    where, duckdb = "the DuckDB relation", import_module("duckdb")
+
+    def reader(select: Callable[[], Any], size: int) -> Any:
+        try:
+            selected = select()
+            # the latter is its old name
+            return (getattr(selected, "to_arrow_reader", None) or selected.fetch_arrow_reader)(size)
+        except duckdb.Error as error:
+            raise OSError(str(error)) from error  # as those of a reader
 
     def read(columns: Sequence[str], size: int) -> Iterator[Any]:
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
         with place_named(where):
-            yield from reader(relation.project(quoted), size)
+            yield from reader(lambda: relation.project(quoted), size)
 
-    return sequential(reader(relation.limit(0), 1).schema, read, where)
+    with place_named(where):
+        schema = reader(lambda: relation.limit(0), 1).schema
+    return sequential(_in_utc(schema), read, where)
+
+
+def _in_utc(schema: Any) -> Any:
+    """A schema with UTC as the time zone of all columns that have one."""
+    pa = pyarrow()
+    for place, field in enumerate(schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+            schema = schema.set(place, field.with_type(pa.timestamp(field.type.unit, "UTC")))
+    return schema
 
 
 def read_lazyframe(frame: Any) -> Readable:

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
+from threading import current_thread
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -214,6 +215,7 @@ def with_unread(table: Table, stream: StreamColumns, read: Sequence[int], n: int
 
 Item = TypeVar("Item")
 END = object()
+READ_AHEAD = "read-ahead"
 
 
 def read_ahead(parts: Iterable[Callable[[], Item]], number: int = 1) -> Generator[Callable[[], Item]]:
@@ -223,16 +225,19 @@ def read_ahead(parts: Iterable[Callable[[], Item]], number: int = 1) -> Generato
     Ctrl-C.
     """
     iterator: Any = iter(parts)
-    with ThreadPoolExecutor(1, "read-ahead") as pool:
-        waiting: deque[Future[Any]] = deque(pool.submit(_next, iterator) for _ in range(number))
-        try:
-            while (ready := waiting.popleft()).exception() is not None or ready.result() is not END:
-                waiting.append(pool.submit(_next, iterator))
-                yield ready.result
-        finally:
-            for future in waiting:
-                future.cancel()
-            pool.shutdown()
+    pool, owner = ThreadPoolExecutor(1, READ_AHEAD), current_thread()
+    waiting: deque[Future[Any]] = deque(pool.submit(_next, iterator) for _ in range(number))
+    try:
+        while (ready := waiting.popleft()).exception() is not None or ready.result() is not END:
+            waiting.append(pool.submit(_next, iterator))
+            yield ready.result
+    finally:
+        for future in waiting:
+            future.cancel()
+        # After an error this may be run by any thread that collects garbage: by the reading one, or by one that it waits for.
+        is_closed = current_thread() is owner
+        pool.shutdown(wait=is_closed)
+        if is_closed:
             getattr(iterator, "close", lambda: None)()
 
 

@@ -20,9 +20,6 @@ from calibayes.tables.table import CodedColumn
 
 # -- Text of a CSV file in blocks that end where a record ends -----------------------------------------------
 
-LARGEST_RECORD = 2**26
-"""Bytes in which a record must end: otherwise a quotation mark is not closed."""
-
 
 def record_blocks(file: BinaryIO, separator: str, size: int) -> Iterator[bytes]:
     """The text in blocks of whole records, of about ``size`` bytes.
@@ -36,7 +33,7 @@ def record_blocks(file: BinaryIO, separator: str, size: int) -> Iterator[bytes]:
     while more := file.read(size):
         waiting += more
         end = _end_of_records(waiting, records)
-        if not end and len(waiting) > LARGEST_RECORD:
+        if not end and len(waiting) > csv_parsing.LARGEST_RECORD:
             raise ValueError('a row has no end: a quotation mark (") that opens a cell is not closed')
         if waiting[:end].strip(b"\r\n"):
             yield waiting[:end]
@@ -173,6 +170,8 @@ LOOK_BYTES = 2**22
 """Bytes at the beginning of a file in which the kinds of its columns are found."""
 BLOCK_BYTES = 2**21
 """Bytes that are parsed at a time."""
+COLUMN_BYTES = 2**8
+"""At least so many for each column: however few rows a block has, every column takes time."""
 OTHER_LATER = (
     "column {name!r} holds {held} at the beginning of the file, but {cell!r} further on is none; change the "
     "file, or give a dataset of pyarrow with the types of its columns "
@@ -206,7 +205,8 @@ class CsvFile:
         blocks, rows = CsvBlocks(self.form, cells, as_text=self.as_text), 0
         with opened_text(self.path, self.filesystem) as file:
             file.read(self.form.start)
-            for block in record_blocks(file, self.form.separator, BLOCK_BYTES):
+            size = max(BLOCK_BYTES, COLUMN_BYTES * len(self.form.names))
+            for block in record_blocks(file, self.form.separator, size):
                 try:
                     table = blocks.arrow_table(block)
                 except RowError as error:
@@ -277,5 +277,5 @@ def opened_csv_files(files: Sequence[tuple[str, Any]]) -> list[CsvFile]:
 
 def _form_of(path: str, filesystem: Any) -> CsvFormat:
     with opened_text(path, filesystem) as file:
-        beginning = file.read(LOOK_BYTES)
-    return csv_parsing.format_of(beginning, CsvOptions(), path, is_all=len(beginning) < LOOK_BYTES)
+        beginning, is_all = csv_parsing.read_beginning(file, LOOK_BYTES)
+    return csv_parsing.format_of(beginning, CsvOptions(), path, is_all=is_all)

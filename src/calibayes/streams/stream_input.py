@@ -78,15 +78,14 @@ class ArrayStream:
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Callable[[], Chunk]]:
         names = self.names if columns is None else tuple(columns)
-        unknown = [name for name in names if name not in self.names]
-        if unknown:
+        if unknown := read.names_beyond(names, self.names):
             raise ValueError(f"there is no column {unknown[0]!r}; the columns are x0 to {self.names[-1]}")
         size = chunk_rows(self.array.shape[1])
         for first in range(0, self.rows, size):
             yield partial(self._chunk, names, first, min(first + size, self.rows))
 
     def _chunk(self, names: tuple[str, ...], first: int, stop: int) -> Chunk:
-        places = [self.names.index(name) for name in names] if names != self.names else slice(None)
+        places = [int(name.removeprefix("x")) for name in names] if names != self.names else slice(None)
         cells = array_rows(self.array, first, stop)[:, places] if names else np.empty((stop - first, 0))
         roles = (self.labels, self.weight)
         labels, weight = (None if values is None else array_rows(values, first, stop) for values in roles)
@@ -290,8 +289,7 @@ def open_input(X: Any, y: Any, sample_weight: Any) -> StreamInput:
 
 def _present(names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
     """The columns of the model. Raises ValueError if the source lacks one."""
-    lacking = [name for name in known if name not in names]
-    if lacking:
+    if lacking := read.names_beyond(known, names):
         raise ValueError(f"the source has no column {lacking[0]!r}, which the model was trained on")
     return known
 

@@ -291,7 +291,7 @@ class IpcFile(GroupedFile):
             return schema, tuple(first.get_batch(i).num_rows for i in range(first.num_record_batches))
 
     def batches(self, numbers: Sequence[int], columns: Sequence[str], size: int) -> Iterator[Any]:
-        fields: list[int] | None = [self.schema.names.index(name) for name in columns]
+        fields: list[int] | None = list(map(self.schema.get_field_index, columns))
         filesystem, fs = self.filesystem, module_of_pyarrow("fs")
         if max(self.group_rows) > LARGE_BATCH and isinstance(filesystem, fs.LocalFileSystem):
             # pyarrow copies nothing of a mapped file if all of its fields are read

@@ -19,7 +19,7 @@ from calibayes.streams.raw_bytes import RawTable, as_utf8, chained, open_raw
 from calibayes.streams.table_files import open_ipc, open_ipc_stream, open_parquet, sliced
 from calibayes.tables import csv_parsing
 from calibayes.tables.csv_parsing import DURATION, FLAG, NUMBER, TEXT, CellFormat, CsvOptions, TableFile
-from calibayes.tables.read import is_text, pyarrow, read_frame, refuse_duplicate_names
+from calibayes.tables.read import is_text, names_beyond, pyarrow, read_frame, refuse_duplicate_names
 from calibayes.tables.table import NUMBER_KINDS, CodedColumn, Table, coded_columns
 
 # -- The columns that are expected of a table, and what they hold --------------------------------------------
@@ -82,8 +82,7 @@ def holds_labels(classes: Array) -> str:
 
 def require_columns(names: Sequence[str], needed: Iterable[str], where: str) -> None:
     """Raises ValueError if a table lacks columns."""
-    lacking = [name for name in dict.fromkeys(needed) if name not in names]
-    if lacking:
+    if lacking := names_beyond(dict.fromkeys(needed), names):
         named = f"{'column' if len(lacking) == 1 else 'columns'} {', '.join(map(repr, lacking))}"
         raise ValueError(f"{where} has no {named}; its columns are {listed(names)}")
 
@@ -202,8 +201,7 @@ def open_table(
         return _open_arrow(raw, expected, max(block_bytes * BATCH_ROWS // BLOCK_BYTES, 1))
     given = options or CsvOptions()
     text = as_utf8(raw.file, given.encoding, raw.name)
-    beginning = text.read(csv_parsing.LOOK_BYTES)
-    is_all = len(beginning) < csv_parsing.LOOK_BYTES
+    beginning, is_all = csv_parsing.read_beginning(text, csv_parsing.LOOK_BYTES)
     form = csv_parsing.format_of(beginning, given, raw.name, is_all=is_all)
     matched = _matched(expected, form.names, raw.name)
     cells = {name: form.cells(name, held) for name, held in matched.columns.items()}

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,9 @@ ALWAYS_MISSING = frozenset(
 MISSING_AMONG_NUMBERS = frozenset({"?", "-", "unknown"})
 """Cells, in upper or lower case, that are missing values if all others of the column are numbers; otherwise levels."""
 LOOK_BYTES = 2**18
-"""Bytes at the beginning that show how a file is written, whatever the size of the blocks that are read."""
+"""Bytes at the beginning that show how a file is written, or more if the header and some rows take more."""
+LARGEST_RECORD = 2**26
+"""Bytes in which a row must end: otherwise a quotation mark is not closed."""
 MOSTLY_NUMBERS = 0.9
 """A column of text is noted if at least this share of its known cells are numbers."""
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
@@ -211,6 +213,15 @@ class CsvFormat:
         return sorted({*self.missing.always, *others, *map(str.upper, others), *map(str.capitalize, others)})
 
 
+def read_beginning(file: BinaryIO, size: int) -> tuple[bytes, bool]:
+    """The first ``size`` bytes of a file, or as many as the header and some rows take; and whether these are all."""
+    beginning = more = file.read(size)
+    while len(more) == size and beginning.count(b"\n") <= SEPARATOR_ROWS and len(beginning) <= LARGEST_RECORD:
+        more = file.read(size)
+        beginning += more
+    return beginning, len(more) < size
+
+
 def format_of(beginning: bytes, options: CsvOptions, where: str, *, is_all: bool) -> CsvFormat:
     """How a file in UTF-8 is written, from its beginning, or from all of it.
 
@@ -219,6 +230,10 @@ def format_of(beginning: bytes, options: CsvOptions, where: str, *, is_all: bool
     stated = STATED_SEPARATOR.match(beginning)
     text = (beginning[stated.end() :] if stated else beginning).lstrip(b"\r\n")
     shown = _decoded(text if is_all else text[: text.rfind(b"\n") + 1], where)
+    if text and not shown:
+        raise ValueError(
+            f"{where} is not a readable CSV file: its first line does not end within {len(text)} bytes"
+        )
     lines = io.StringIO(shown, newline="").readlines()
     given = options.character or (stated[1].decode("latin-1") if stated else "")
     separator = given or found_separator("".join(lines[:SEPARATOR_ROWS]))
@@ -263,7 +278,8 @@ def numbered_rows(text: str, separator: str, where: str) -> list[tuple[int, list
     try:
         return [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
-        raise ValueError(f"{where} is not a readable CSV file: {error}") from error
+        problem = f"{error}; is a quotation mark not closed?" if "limit" in str(error) else error
+        raise ValueError(f"{where} is not a readable CSV file: line {reader.line_num}: {problem}") from error
 
 
 def found_separator(beginning: str) -> str:
@@ -278,9 +294,12 @@ def found_separator(beginning: str) -> str:
 
 
 def _first_rows(beginning: str, separator: str) -> list[list[str]]:
-    """Rows at the beginning of a file that are not empty; one empty row if there are none."""
+    """Rows at the beginning of a file that are not empty; one empty row if there are none, or if a cell is too long."""
     rows = (row for row in csv.reader(io.StringIO(beginning, newline=""), delimiter=separator) if row)
-    return list(islice(rows, SEPARATOR_ROWS)) or [[]]
+    try:
+        return list(islice(rows, SEPARATOR_ROWS)) or [[]]
+    except csv.Error:
+        return [[]]
 
 
 # -- Distinct cells of a column as numbers, text, flags or durations -----------------------------------------
@@ -402,7 +421,8 @@ def table_of_text(content: bytes, options: CsvOptions, where: str) -> TableFile:
 
     Raises ValueError if there are no rows below the header or they have different lengths.
     """
-    form = format_of(content[:LOOK_BYTES], options, where, is_all=len(content) <= LOOK_BYTES)
+    beginning, is_all = read_beginning(io.BytesIO(content), LOOK_BYTES)
+    form = format_of(beginning, options, where, is_all=is_all)
     above = len(content[: form.start].splitlines())
     body = numbered_rows(_decoded(content[form.start :], where), form.separator, where)
     if not body:

@@ -134,7 +134,7 @@ def time_zone(name: str) -> datetime.tzinfo:
 
 TIME = (
     r"(?:(?P<separator>[T ])(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"
-    r"(?: ?(?P<half>[AaPp][Mm]))?(?: ?(?P<offset>Z|[+-]\d{2}:?\d{2}))?)?"
+    r"(?: ?(?P<half>[AaPp][Mm]))?(?: ?(?P<offset>Z|[+-]\d{2}(?::?\d{2})?))?)?"
 )
 """A time of day after a date, with or without seconds, AM or PM and an offset from UTC."""
 YEAR, MONTH, DATE_DAY = r"(?P<year>\d{4})", r"(?P<month>\d{1,2})", r"(?P<day>\d{1,2})"
@@ -277,7 +277,7 @@ def _hour(hour: int, half: str | None) -> int:
 def _shift(offset: str | None) -> datetime.timedelta:
     if offset is None or offset == "Z":
         return datetime.timedelta(0)
-    shift = datetime.timedelta(hours=int(offset[1:3]), minutes=int(offset[-2:]))
+    shift = datetime.timedelta(hours=int(offset[1:3]), minutes=int(offset[3:].lstrip(":") or 0))
     return -shift if offset[0] == "-" else shift
 
 

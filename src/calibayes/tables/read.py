@@ -8,11 +8,13 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import filterfalse
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -283,21 +285,35 @@ def refuse_lazy(table: Any) -> None:
         )
 
 
-def object_array(rows: list[Any]) -> Array:
+def object_array(rows: Sequence[Any]) -> Array:
     """Rows given as a list of lists, as an object array (n, d).
 
     What is not two-dimensional is returned as a plain array, for the caller to refuse. Raises ValueError if the rows
     have different lengths.
     """
-    try:
-        cells = np.array(rows, dtype=object)
-    except ValueError as error:
-        raise ValueError("rows of different lengths") from error
+    sizes = list(map(_size, rows))
+    if len(set(sizes)) > 1:
+        other = next(place for place, size in enumerate(sizes) if size != sizes[0])
+        first, second = ("is no list" if size is None else f"has {size}" for size in (sizes[0], sizes[other]))
+        raise ValueError(
+            f"the rows of X must have the same number of cells, but row 0 {first} and row {other} {second}"
+        )
+    cells = np.array(rows, dtype=object)
     return cells if cells.ndim == 2 else np.asarray(rows)
+
+
+def _size(row: Any) -> Any:
+    """The number of cells of a row, or the shape of an array of rows; None for a single value."""
+    dimensions = getattr(row, "ndim", 1)
+    if dimensions == 0 or isinstance(row, str) or not hasattr(row, "__len__"):
+        return None
+    return len(row) if dimensions == 1 else row.shape
 
 
 def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
     """A table from an array (n, d) of numbers, strings, dates or objects, or from a sparse one of numbers."""
+    if array.dtype.kind == "c":
+        raise complex_numbers(array, "X")
     column_names = tuple(names) if names is not None else array_names(array.shape[1])
     if is_sparse(array):
         return Table(column_names, _canonical_csr(array))
@@ -307,6 +323,12 @@ def read_array(array: Array, names: Sequence[str] | None = None) -> Table:
         return Table(column_names, array, (array.dtype,) * len(column_names))
     columns = tuple(_with_inferred_type(*pair) for pair in zip(array.T, column_names, strict=True))
     return Table(column_names, columns, zones=_zones(columns, lambda j: zone_of(array[:, j])))
+
+
+def complex_numbers(array: AnyArray, role: str) -> ValueError:
+    """The error for an array of complex numbers."""
+    advice = "; give real and imaginary parts as columns of their own" if role == "X" else ""
+    return ValueError(f"Complex data not supported: {role} is an array of {array.dtype}{advice}")
 
 
 @lru_cache(maxsize=8)
@@ -334,11 +356,12 @@ def read_frame(frame: Any) -> Table:
         raise ValueError("the table has no columns")
     if len(wrapped) == 0:
         raise ValueError("Found array with 0 sample(s): the table has no rows")
-    columns = [_frame_column(series) for series in wrapped.iter_columns()]
+    all_series = list(wrapped.iter_columns())
+    columns = [_frame_column(series) for series in all_series]
     types = tuple(column.dtype for column in columns)
     is_numeric = all(column.dtype.kind in "fiu" for column in columns)
     content = np.stack(columns, axis=1) if is_numeric else tuple(columns)
-    zones = _zones(columns, lambda j: _series_zone(wrapped[wrapped.columns[j]]))
+    zones = _zones(columns, lambda j: _series_zone(all_series[j]))
     names, coded = refuse_duplicate_names(names), coded_columns(columns)
     return Table(names, content, types, origin_of(wrapped), distinct_cache=coded, zones=zones)
 
@@ -379,10 +402,21 @@ def _zones(columns: Sequence[Array], zone: Callable[[int], str | None]) -> dict[
 
 def refuse_duplicate_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """The names. Raises ValueError if two are equal."""
-    duplicates = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
-    if duplicates:
-        raise ValueError(f"column {duplicates[0]!r} occurs more than once: column names must be unique")
+    if len(set(names)) < len(names):
+        name, _ = Counter(names).most_common(1)[0]
+        raise ValueError(f"column {name!r} occurs more than once: column names must be unique")
     return names
+
+
+def names_beyond(wanted: Iterable[str], names: Iterable[str]) -> list[str]:
+    """The wanted names that are not among the names."""
+    return list(filterfalse(set(names).__contains__, wanted))
+
+
+SEVERAL_VALUES = (
+    "column {name!r} holds several values in a cell ({kind}), but the argument must be a string or a number: leave the column out, "
+    "or make a column of each value"
+)
 
 
 def series_values(series: Any) -> Array:
@@ -396,6 +430,10 @@ def series_values(series: Any) -> Array:
         return np.asarray(series.to_numpy()).astype(DURATION)
     if isinstance(dtype, nw.Categorical | nw.Enum):
         return _categories(series)
+    if _zone_of_pandas(series) is not None:
+        return _dates(nw.from_native(series.to_native().dt.tz_convert("UTC"), series_only=True))
+    if dtype.is_nested():
+        raise TypeError(SEVERAL_VALUES.format(name=str(series.name), kind=dtype))
     return _with_inferred_type(np.asarray(series.to_numpy(), dtype=object), str(series.name))
 
 
@@ -409,6 +447,10 @@ def _categories(series: Any) -> Array:
 
 def _numbers(series: Any) -> Array:
     """Numbers, NaN where missing."""
+    if isinstance(
+        series.dtype, nw.Decimal
+    ):  # libraries do not round decimals to the nearest float, but read text so
+        series = series.cast(nw.String).cast(nw.Float64)
     values = np.asarray(series.to_numpy())
     if values.dtype == np.float64:  # missing values are NaN already
         return values
@@ -429,15 +471,25 @@ def _series_zone(series: Any) -> str | None:
     """The time zone of a column of a data frame."""
     if isinstance(series.dtype, nw.Datetime):
         return series.dtype.time_zone
-    # narwhals (2.28) does not know types of pandas whose time zone has an underscore, such as America/New_York.
+    if (zone := _zone_of_pandas(series)) is not None:
+        return zone
     return zone_of(series.to_numpy()) if isinstance(series.dtype, nw.Object | nw.Unknown) else None
+
+
+def _zone_of_pandas(series: Any) -> str | None:
+    """A time zone that narwhals (2.28) does not know, since it has an underscore, such as America/New_York."""
+    if not isinstance(series.dtype, nw.Unknown):
+        return None
+    dtype = series.to_native().dtype
+    zone = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
+    return None if zone is None else str(zone)
 
 
 def _with_inferred_type(column: Array, name: str) -> Array:
     """An object array as integers, floats, dates, durations or booleans if every known value is one, else unchanged.
 
     A column without a known value becomes NaN, which every family accepts. Raises ValueError for booleans mixed with
-    other types, TypeError for lists, dicts and other containers.
+    other types and for complex numbers, TypeError for lists, dicts and other containers.
     """
     if set(map(type, column)) <= {str}:  # a fast test for strings only
         return column if len(column) else np.full(0, np.nan)
@@ -460,8 +512,10 @@ def _refuse_unsupported(types: set[type], name: str) -> None:
     """Raise an error if the values of a column are of types that no encoder accepts."""
     containers = [kind.__name__ for kind in types if issubclass(kind, dict | list | set | tuple | np.ndarray)]
     if containers:
-        raise TypeError(
-            f"column {name!r}: a cell's argument must be a string or a number, not {containers[0]}"
+        raise TypeError(SEVERAL_VALUES.format(name=name, kind=containers[0]))
+    if any(issubclass(kind, complex | np.complexfloating) for kind in types):
+        raise ValueError(
+            f"Complex data not supported: column {name!r} holds complex numbers; give real and imaginary parts as columns of their own"
         )
     if types & {bool, np.bool_} and not types <= {bool, np.bool_}:  # True and 1 would be the same level
         listed = ", ".join(sorted(kind.__name__ for kind in types))

@@ -1,6 +1,7 @@
 """CSV files in chunks have the same columns as in memory."""
 
 import bz2
+import csv
 import gzip
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from calibayes.streams import csv_blocks
 from calibayes.streams.stream_input import open_stream
-from calibayes.streams.text_input import read_whole
+from calibayes.streams.text_input import ExpectedColumn, ExpectedTable, open_table, read_whole
+from calibayes.tables import csv_parsing
 from tests.tables.streams.sources import chunks_of, small_chunks, whole_table
 
 FILES = {
@@ -48,6 +50,7 @@ def assert_same_as_in_memory(path, rows=2):
 @pytest.mark.parametrize("block", [2**23, 32], ids=["one block", "small blocks"])
 def test_columns_are_those_of_the_file_in_memory(name, block, tmp_path, monkeypatch):
     monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block)
+    monkeypatch.setattr(csv_blocks, "COLUMN_BYTES", 0)
     (tmp_path / "table.csv").write_text(FILES[name], encoding="utf-8", newline="")
     assert_same_as_in_memory(tmp_path / "table.csv")
 
@@ -56,6 +59,50 @@ def test_gzipped_files_are_read(tmp_path):
     with gzip.open(tmp_path / "table.csv.gz", "wt", encoding="utf-8") as file:
         file.write(FILES["text"])
     assert_same_as_in_memory(tmp_path / "table.csv.gz")
+
+
+def wide_file(path, header_bytes, rows=3):
+    """A file whose header has so many bytes, and each of whose rows lies beyond the bytes that show how it is written."""
+    names = [f"{j} {'long name ' * 20}" for j in range(header_bytes // 200)]
+    lines = [",".join(names) + ",y", *(",".join(["1.5"] * len(names)) + f",{i % 2}" for i in range(rows))]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+WIDTHS = pytest.mark.parametrize(
+    "header_bytes",
+    [csv.field_size_limit() + 2000, csv_parsing.LOOK_BYTES + 2000],
+    ids=["one cell", "one look"],
+)
+"""A header that is longer than a cell of the module csv may be, which it is for every other separator; and one that is longer than
+what is looked at."""
+
+
+@WIDTHS
+def test_a_header_may_be_long(header_bytes, tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_blocks, "LOOK_BYTES", 2**14)
+    assert_same_as_in_memory(wide_file(tmp_path / "wide.csv", header_bytes))
+
+
+@WIDTHS
+@pytest.mark.parametrize("with_pyarrow", [True, False])
+def test_a_long_header_of_a_table_to_predict(header_bytes, with_pyarrow, tmp_path):
+    path = wide_file(tmp_path / "wide.csv", header_bytes)
+    expected = ExpectedTable((), labels=ExpectedColumn("y", "number"))
+    opened = open_table(str(path), expected, block_bytes=2**16, with_pyarrow=with_pyarrow)
+    assert len(opened.names) == header_bytes // 200 + 1
+    assert [label for load in opened.blocks for label in load().labels] == [0, 1, 0]
+
+
+def test_what_is_too_long_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_parsing, "LARGEST_RECORD", 2**20)
+    path = tmp_path / "table.csv"
+    path.write_text("x" * 2**21)
+    with pytest.raises(ValueError, match=r"its first line does not end within \d+ bytes"):
+        read_whole(path)
+    path.write_text('a,y\n1,0\n"' + "x" * csv.field_size_limit() + "\n2,1\n")
+    with pytest.raises(ValueError, match=r"line 3: field larger than .*; is a quotation mark not closed\?"):
+        read_whole(path)
 
 
 CELLS = [
@@ -84,8 +131,6 @@ CELLS = [
     size=st.integers(1, 5),
 )
 def test_random_cells_are_read_as_in_memory(rows, size, tmp_path):
-    import csv
-
     with open(tmp_path / "random.csv", "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("a", "b", "y"), *((a, b, i) for i, (a, b) in enumerate(rows))])
     assert_same_as_in_memory(tmp_path / "random.csv", size)
@@ -101,6 +146,7 @@ def long_file(path, last, first="1"):
 def short_look(monkeypatch):
     monkeypatch.setattr(csv_blocks, "LOOK_BYTES", 64)
     monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", 48)
+    monkeypatch.setattr(csv_blocks, "COLUMN_BYTES", 0)
 
 
 @pytest.mark.usefixtures("short_look")

@@ -1,5 +1,7 @@
 """Chunks that are read while others are used."""
 
+import gc
+import sys
 import threading
 import time
 from contextlib import closing
@@ -7,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from calibayes.streams.chunks import read_ahead
+from calibayes.streams.chunks import READ_AHEAD, read_ahead
 
 
 def loaders(number, log=None, delay=0.0):
@@ -97,3 +99,38 @@ def test_the_source_is_closed_with_the_iterator():
     next(ahead)
     ahead.close()
     assert closed == [True]
+
+
+@pytest.mark.parametrize(
+    "is_other", [False, True], ids=["by the reading thread", "by a thread that it waits for"]
+)
+def test_any_thread_may_collect_the_iterator_as_garbage(is_other, monkeypatch):
+    """After an error nothing but a circle of references holds it, and Python collects garbage in any thread."""
+    problems, go_on = [], threading.Event()
+    monkeypatch.setattr(sys, "unraisablehook", problems.append)
+
+    def collects():
+        assert go_on.wait(10)
+        collector = threading.Thread(target=gc.collect, daemon=True)
+        if is_other:
+            collector.start()
+            collector.join(10)
+        else:
+            gc.collect()
+        ended.append(not collector.is_alive())
+
+    ended = []
+    held = [read_ahead([lambda: 1, collects])]
+    assert next(held[0])() == 1
+    (reader,) = [thread for thread in threading.enumerate() if thread.name.startswith(READ_AHEAD)]
+    gc.disable()
+    try:
+        held.append(held)
+        del held
+        go_on.set()
+        reader.join(20)
+    finally:
+        gc.enable()
+    assert ended == [True]
+    assert not reader.is_alive()
+    assert problems == []

@@ -22,10 +22,17 @@ from calibayes.backends.dask.collections import (
 from calibayes.backends.dask.engine import gathered
 from calibayes.core.notices import counted, listed
 from calibayes.core.protocols import Array, Block
-from calibayes.streams.chunks import Chunk
+from calibayes.streams.chunks import Chunk, read_twice
 from calibayes.streams.streamed_rows import Encoding, SelectedChunks, SelectedRows, compact
 from calibayes.tables.origin import FROM_ARRAY, Origin
-from calibayes.tables.read import array_names, dask_kind, read_array, read_frame, refuse_duplicate_names
+from calibayes.tables.read import (
+    array_names,
+    dask_kind,
+    names_beyond,
+    read_array,
+    read_frame,
+    refuse_duplicate_names,
+)
 from calibayes.tables.row_blocks import ArraySource
 from calibayes.tables.table import Table
 
@@ -86,12 +93,21 @@ class DaskStream:
         graph, keys = _tasks(self.data[[narrow]] if self._is_frame else self.data[:, :1])
         lengths = [("calibayes-length", i) for i in range(len(keys))]
         graph |= {name: (len, key) for name, key in zip(lengths, keys, strict=True)}
-        return tuple(map(int, _computed(graph, lengths)))
+        return tuple(map(int, read_twice(partial(_computed, graph, lengths), self._where)))
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Callable[[], Chunk]]:
         """Loaders that compute a partition each, by the current client, or in threads without one."""
         lazy = self.lazy_parts(columns)
-        return iter([partial(_computed, lazy.graph, key) for key in lazy.keys])
+        return iter(
+            [
+                partial(
+                    read_twice,
+                    partial(_computed, lazy.graph, key),
+                    f"the partition from row {first} on of {self._where}",
+                )
+                for key, (first, _) in zip(lazy.keys, lazy.places, strict=True)
+            ]
+        )
 
     def lazy_parts(self, columns: Sequence[str] | None = None) -> LazyParts:
         """Tasks that make the chunks of the partitions that have rows."""
@@ -111,6 +127,11 @@ class DaskStream:
                 chunks.append((chunk, i))
                 places.append((first, n))
         return LazyParts(graph, chunks, places)
+
+    @property
+    def _where(self) -> str:
+        """What is read, for messages."""
+        return f"the Dask {type(self.data).__name__}"
 
     @property
     def _is_frame(self) -> bool:
@@ -137,7 +158,7 @@ class DaskStream:
     def _checked(self, columns: Sequence[str] | None) -> tuple[str, ...]:
         if columns is None:
             return self.names
-        if unknown := [name for name in columns if name not in self.names]:
+        if unknown := names_beyond(columns, self.names):
             raise ValueError(f"there is no column {unknown[0]!r}; the columns are {listed(self.names)}")
         return tuple(columns)
 

@@ -447,7 +447,7 @@ def to_onnx(model: Any, missing: str = "") -> Any:
     """
     onnx_inputs.onnx_module()
     expressions = model_expressions(model)
-    columns = onnx_inputs.UsedColumns(_nodes_within(expressions.probabilities))
+    columns = onnx_inputs.UsedColumns(ex.nodes_within(expressions.probabilities))
     if not columns.names:  # a model of class frequencies alone needs the number of rows
         columns = onnx_inputs.UsedColumns([_first_column(model)])
     matrix = _matrix_names(model, columns)
@@ -463,18 +463,6 @@ def to_onnx(model: Any, missing: str = "") -> Any:
     _label(graph, outputs[1], classes, getattr(model, "costs", None), outputs[0])
     notes = {"classes": json.dumps(list(expressions.classes)), onnx_inputs.MISSING_MARKER: missing}
     return graph.model(type(model).__name__, inputs.values(), _outputs(graph, outputs, classes), notes)
-
-
-def _nodes_within(expressions: Sequence[ex.Expression]) -> list[ex.Node]:
-    """All nodes of expressions, each once."""
-    nodes: dict[ex.Node, None] = {}
-    pending: list[ex.Node] = list(expressions)
-    while pending:
-        node = pending.pop()
-        if node not in nodes:
-            nodes[node] = None
-            pending.extend(ex.parts_of(node))
-    return list(nodes)
 
 
 def _first_column(model: Any) -> ex.NumberColumn | ex.TextColumn:

@@ -107,14 +107,11 @@ CALENDAR_ZONE = (
 )
 
 
-COLUMNS = (ex.NumberColumn, ex.BooleanColumn, ex.TimeColumn, ex.DurationColumn, ex.TextColumn)
-
-
 class UsedColumns:
     """The columns among some nodes: their names, and which are read as numbers."""
 
     def __init__(self, nodes: Iterable[ex.Node]) -> None:
-        columns = [node for node in nodes if isinstance(node, COLUMNS)]
+        columns = [node for node in nodes if isinstance(node, ex.COLUMNS)]
         self.names = list(dict.fromkeys(node.name for node in columns))
         self.numbers = {node.name for node in columns if not isinstance(node, ex.TextColumn)}
         """Names of columns that some node reads as numbers, booleans, dates or durations."""
