@@ -14,6 +14,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from calibayes.core.protocols import Array
+from calibayes.tables.table import AllMissingError
 
 try:
     from hypothesis import strategies as st
@@ -403,7 +404,7 @@ def is_clear(error: Exception) -> bool:
 
     Errors that functions of NumPy, LAPACK or the native kernels raise come from a line that is no ``raise`` statement.
     """
-    has_message = type(error) in (ValueError, TypeError) and bool(str(error).strip())
+    has_message = type(error) in (ValueError, TypeError, AllMissingError) and bool(str(error).strip())
     return has_message and _was_raised(error.__traceback__)
 
 
