@@ -199,6 +199,7 @@ def test_the_description_of_a_saved_model_is_true(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:The number of unique classes is greater:UserWarning")  # of random tables
+@pytest.mark.filterwarnings("ignore:.* no known value:calibayes.ColumnWarning")  # of random tables
 def test_examples_in_docstrings_run(name):
     failures, _ = doctest.testmod(importlib.import_module(name))
     assert failures == 0
