@@ -41,7 +41,8 @@ ignored = [
     )
 ]
 pytestmark = [pytest.mark.filterwarnings(text) for text in ignored] + [
-    pytest.mark.filterwarnings("ignore:The number of unique classes is greater:UserWarning")
+    pytest.mark.filterwarnings("ignore:The number of unique classes is greater:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* no known value:calibayes.ColumnWarning"),
 ]
 
 

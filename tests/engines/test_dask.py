@@ -322,7 +322,7 @@ def test_invalid_options_and_missing_clients_are_named(client, monkeypatch):
     with pytest.raises(ValueError, match="there is no Dask client: open one"):
         Dask().total(sum_of, ReadOnce())
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r"install calibayes\[dask\]"):
+    with pytest.raises(ImportError, match=r"install 'dask\[dataframe,distributed\]'"):
         Dask().total(sum_of, ReadOnce())
 
 

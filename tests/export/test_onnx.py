@@ -207,9 +207,8 @@ def test_columns_of_an_array_with_text_are_inputs_even_if_only_numbers_are_read(
 
 @pytest.mark.parametrize("columns", [None, ["a", "b"], ["text", "b"]])
 def test_class_frequencies_alone_are_exported(columns):
-    """The first column is an input, for the number of rows."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
+    """The first column is an input, for the number of rows. Each row stands in both classes: no member can gain."""
+    X, y = np.repeat(np.random.default_rng(0).normal(size=(20, 2)), 2, axis=0), np.arange(40) % 2
     table = X if columns is None else pd.DataFrame(X, columns=columns)
     if columns is not None and "text" in columns:
         table["text"] = np.where(X[:, 0] > 0, "u", "v")

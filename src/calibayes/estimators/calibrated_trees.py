@@ -390,7 +390,7 @@ class CalibratedTrees(GenerativeEstimator):
         with computing(self.engine, self.n_jobs) as engine:
             reader, recipe = unfitted_copy(self), self._recipe(engine)
             self._settings()
-            how = Reading(self.class_weight, classes=classes)
+            how = Reading(self.class_weight, classes=classes, least_weight=0.0)
             classes, rows = given.in_memory().rows(reader, engine, how)
             expanded = expand_counts(rows, parameters.seed_of(self.random_state))
             fitted = grown_model(recipe, classes, expanded)

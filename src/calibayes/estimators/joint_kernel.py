@@ -307,7 +307,7 @@ class JointKernelClassifier(Classifier):
         given = open_rows(X, y, sample_weight)
         with given.engine(self):
             # Only ratios of weights are used.
-            how = Reading(self.class_weight, most_weight=np.inf)
+            how = Reading(self.class_weight, most_weight=np.inf, least_weight=0.0)
             classes, rows = given.in_memory().rows(reader, None, how)
             checked_rows.class_frequencies(
                 rows.codes, rows.weight / rows.weight.max(), classes

@@ -51,6 +51,8 @@ class Reading(NamedTuple):
     """Whether the columns are those of a first table, which the estimator notes."""
     most_weight: float = MOST_WEIGHT
     """Largest sum of the weights."""
+    least_weight: float = LEAST_WEIGHT
+    """One weight at least must not be below it."""
 
 
 AS_GIVEN = Reading()
@@ -432,11 +434,11 @@ def read_weight(sample_weight: Any, n: int) -> Array:
     return weight
 
 
-def check_total_weight(weight: Array, most: float = MOST_WEIGHT) -> None:
-    """Raise ValueError if weights sum to more than ``most`` or, unless that is infinite, are all very small."""
-    if weight.max() < LEAST_WEIGHT and most < np.inf:
+def check_total_weight(weight: Array, most: float = MOST_WEIGHT, least: float = LEAST_WEIGHT) -> None:
+    """Raise ValueError if weights sum to more than ``most``, or are all below ``least``."""
+    if weight.max() < least:
         advice = "products of such weights are 0. Multiply all weights by a constant"
-        raise ValueError(f"the largest sample weight is {weight.max():g}, below {LEAST_WEIGHT:g}: {advice}")
+        raise ValueError(f"the largest sample weight is {weight.max():g}, below {least:g}: {advice}")
     if weight.max() > most / len(weight) and np.sum(weight / most) > 1:
         raise ValueError(
             f"the sum of the sample weights must not be above {most:g}, beyond which sums over rows overflow; the largest "

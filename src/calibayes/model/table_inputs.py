@@ -127,7 +127,7 @@ class InMemory(TableInput):
             factors = checked_rows.class_factors(how.class_weight, target.classes, rows.codes, rows.weight)
             rows = rows.times(factors)
         if is_weighted or how.class_weight is not None:
-            checked_rows.check_total_weight(rows.weight, how.most_weight)
+            checked_rows.check_total_weight(rows.weight, how.most_weight, how.least_weight)
         return target.classes, rows
 
     def map(self, model: Any, method: str, function: OfTable) -> Any:

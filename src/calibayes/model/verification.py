@@ -14,6 +14,7 @@ from calibayes.engines import chosen_engine
 from calibayes.model.checked_rows import class_factors
 from calibayes.model.decision import checked_costs
 from calibayes.model.delegates import feature
+from calibayes.model.parameters import no_seed
 from calibayes.model.training_rows import ADAPTED, DRIFT, HELD_OUT, INTERVAL, REPORT, SURPRISE, HeldOut
 from calibayes.tables.conversion import COLUMN_KINDS, ColumnConversion
 from calibayes.tables.table import TrainingTable, missing_mask
@@ -39,11 +40,15 @@ def verify_parameters(model: Any) -> None:
     An estimator checks its further parameters in its method ``verify``.
     """
     chosen_engine(getattr(model, "engine", None), getattr(model, "n_jobs", None))
-    check_random_state(getattr(model, "random_state", None))
-    k = len(model.classes_)
+    random_state = getattr(model, "random_state", None)
+    try:
+        check_random_state(random_state)
+    except (TypeError, ValueError):
+        raise no_seed(random_state) from None
     if getattr(model, "costs", None) is not None:
-        checked_costs(model.costs, k)
+        checked_costs(model.costs, len(model.classes_))
     if getattr(model, "class_weight", None) is not None:
+        k = len(model.classes_)
         class_factors(model.class_weight, model.classes_, np.arange(k), np.ones(k))
 
 
