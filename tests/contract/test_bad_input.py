@@ -162,6 +162,17 @@ def test_a_column_without_known_values_is_left_out(estimator):
         clone(estimator).fit(X.assign(age=np.nan, dose=np.nan, pulse=np.nan), y)
 
 
+@pytest.mark.parametrize("estimator", [cb.AODE(), cb.TreeAugmentedNB(), cb.KDependenceBayes()])
+def test_a_column_without_known_values_is_left_out_where_columns_are_chosen(estimator):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (200, 60)).astype(float), rng.integers(0, 2, 200)
+    empty = np.insert(X, 3, np.nan, axis=1)
+    with pytest.warns(cb.ColumnWarning, match="column x3: no known value"):
+        model = clone(estimator).set_params(max_iter=3, stop=None).fit(empty, y)
+    expected = clone(estimator).set_params(max_iter=3, stop=None).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(empty), expected.predict_proba(X), atol=1e-9)
+
+
 @pytest.mark.parametrize("estimator", [cb.GaussianNB(), cb.NaiveBayes(rule="ml"), cb.ComplementNB()])
 def test_a_class_that_never_came(estimator):
     """Maximum likelihood of scikit-learn's models gives it probability 0 (tests/estimators/presets)."""

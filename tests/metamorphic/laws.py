@@ -247,7 +247,7 @@ CODES = "its columns are codes of categories, from 0 to the largest one, as in s
 COUNTS = "its columns are counts of events of one kind, to which a further column adds; counts have no unit"
 FLAGS = "a column of flags has two levels, and both have pseudo-counts, as in scikit-learn"
 FROZEN = "a class freezes if an update would make all of its columns invalid, and that of a constant column is always valid"
-SEEDS = "rows are shuffled before they are dealt to folds: another order is another seed"
+SEEDS = "rows are shuffled before they are dealt to folds: another order, or other copies of rows, is another seed"
 SMOOTHING = "var_smoothing is a share of the largest variance of all columns, as in scikit-learn"
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("constant column", "CategoricalNB"): CODES,
@@ -263,6 +263,10 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("row order", "TradeOffCV"): SEEDS,
     ("row order", "LogUnivariateClassifier"): SEEDS,
     ("row order", "SparseLogBivariateClassifier"): SEEDS,
+    ("duplicates", "TradeOffCV"): SEEDS,
+    ("duplicates", "LogUnivariateClassifier"): SEEDS,
+    ("duplicates", "SparseLogBivariateClassifier"): SEEDS,
+    ("powers of two", "TradeOffCV"): SMOOTHING,
 }
 """(law, name of the estimator) -> why the law does not hold."""
 ENLARGED_ROUNDING = {"AODE": 1e-3}

@@ -61,6 +61,8 @@ def _made(kind: type) -> Any:
     if kind is calibayes.GaussianNB:
         # Variances of scikit-learn's 1e-9, of columns that are constant within a class, enlarge rounding errors without bounds.
         return kind(var_smoothing=1e-6)
+    if kind is calibayes.TradeOffCV:
+        return kind(calibayes.GaussianNB(var_smoothing=1e-6))
     return kind(families=_families()) if kind is calibayes.GenerativeClassifier else kind()
 
 

@@ -23,7 +23,7 @@ from calibayes.families.kernel_bandwidths import Bandwidth, OverBins, bandwidth_
 from calibayes.families.tree_structures import LARGEST_TABLES, Edges, Search
 from calibayes.kernels.level_counts import offsets, weighted_counts
 from calibayes.model.attributes import fitted_of
-from calibayes.model.binding import ColumnBinding
+from calibayes.model.binding import ColumnBinding, columns_with_values
 from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.model.recipe import Specification
@@ -218,7 +218,8 @@ class JointPreset(TabularNB):
         specification = super()._specification(rows, classes)
         (name, family, selection, encoder), *others = specification.families
         positions = selection(rows.summary)
-        chosen = self._joint_columns(CandidateColumns(positions, encoder, rows, len(classes)))
+        known = columns_with_values(positions, rows.summary)
+        chosen = self._joint_columns(CandidateColumns(known, encoder, rows, len(classes)))
         if chosen is None:
             return specification
         rest = Positions(tuple(j for j in positions if j not in set(chosen)))

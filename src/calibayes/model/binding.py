@@ -269,10 +269,10 @@ def bind(
             try:
                 fitted = encoder.fit(summary, indices)
             except AllMissingError:
-                if more_to_come or not _with_values(summary.used, summary):
+                if more_to_come or not columns_with_values(summary.used, summary):
                     raise
                 _warn_of_missing(indices, summary)
-                if not (indices := _with_values(indices, summary)):
+                if not (indices := columns_with_values(indices, summary)):
                     continue
                 fitted = encoder.fit(summary, indices)
             families[name], encoders[name], chosen[name] = family, fitted, tuple(indices)
@@ -283,13 +283,13 @@ def bind(
     return ColumnBinding(families, encoders, chosen, table.names, types, table.origin, conversion)
 
 
-def _with_values(indices: Sequence[int], summary: TableSummary) -> list[int]:
+def columns_with_values(indices: Sequence[int], summary: TableSummary) -> list[int]:
     """The columns that have a known value."""
     return [j for j in indices if summary.missing_rows(j) < summary.n]
 
 
 def _warn_of_missing(indices: Sequence[int], summary: TableSummary) -> None:
-    known = _with_values(indices, summary)
+    known = columns_with_values(indices, summary)
     empty = [summary.names[j] for j in indices if j not in known]
     few, them = ("column", "it is") if len(empty) == 1 else ("columns", "they are")
     warn(f"{few} {listed(empty)}: no known value, {them} left out", ColumnWarning)
