@@ -7,6 +7,7 @@ A law that does not hold for all estimators by nature names the others with the 
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,12 +145,12 @@ def by_sql(trained, rng):
     """Probabilities come from a statement in DuckDB."""
     import duckdb
 
-    statement = _exported(trained.model, "to_sql", "new_rows", dialect="duckdb")
+    statement, refuses_gaps = _exported(trained.model, "to_sql", "new_rows", dialect="duckdb")
     new_rows = trained.table.new
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone='Asia/Kolkata'")
         connection.register("new_rows", new_rows)
-        return _where_given(connection.execute(statement).df().to_numpy(), trained)
+        return _where_given(connection.execute(statement).df().to_numpy(), trained, refuses_gaps)
 
 
 def by_onnx(trained, rng):
@@ -158,22 +159,28 @@ def by_onnx(trained, rng):
 
     from calibayes.export.onnx import feeds
 
-    exported = _exported(trained.model, "to_onnx")
+    exported, refuses_gaps = _exported(trained.model, "to_onnx")
     session = onnxruntime.InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
-    return _where_given(session.run(None, feeds(exported, trained.table.new))[1], trained)
+    return _where_given(session.run(None, feeds(exported, trained.table.new))[1], trained, refuses_gaps)
 
 
-def _where_given(found: np.ndarray, trained: Trained) -> np.ndarray:
-    """Exported probabilities; rows with missing values may have none (docs/sql.md: more than 24 columns)."""
+def _where_given(found: np.ndarray, trained: Trained, refuses_gaps: bool) -> np.ndarray:
+    """Exported probabilities; if the export has warned of it, rows with missing values may have none (docs/sql.md)."""
+    if not refuses_gaps:
+        return found
     has_none = np.isnan(found).all(axis=1) & trained.table.new.isna().any(axis=1).to_numpy()
     return np.where(has_none[:, None], trained.model.predict_proba(trained.table.new), found)
 
 
-def _exported(model: Any, method: str, *given: Any, **options: Any) -> Any:
-    try:
-        return getattr(model, method)(*given, **options)
-    except (AttributeError, TypeError) as error:
-        raise NotApplicable(f"this model has no {method}") from error
+def _exported(model: Any, method: str, *given: Any, **options: Any) -> tuple[Any, bool]:
+    """The exported model, and whether a warning says that rows with missing values have no probabilities."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            exported = getattr(model, method)(*given, **options)
+        except (AttributeError, TypeError) as error:
+            raise NotApplicable(f"this model has no {method}") from error
+    return exported, any("missing values" in str(warning.message) for warning in caught)
 
 
 def polars(trained, rng):
