@@ -93,8 +93,8 @@ SINGULAR = 1e-12
 """A column with no more than this share of its second moment unexplained is determined by the other columns."""
 COLLAPSING = 1e-8
 """Unexplained share below which cancellation has cost a variance half of its digits."""
-WIDE = 2.0**40
-"""Variance of a column that is constant in training, in squares of its value: no new value makes a difference to a posterior."""
+WIDE = 2.0**700
+"""Variance of a column that is constant in training: numbers up to 1e100, the largest that are read, leave a posterior alone."""
 EIGENVALUE_FLOOR = 1e-2
 """Smallest eigenvalue of a covariance after a gradient step (rc-generative-2025, appendix B)."""
 
@@ -273,7 +273,7 @@ class Gaussian(ClassCenters):
         regularizer, shape = self.regularizer.prepare(variances), self.shape.prepare(start)
         without_prior = replace(self, shape=shape, regularizer=regularizer, resolved=None)
         is_constant = variances <= ROUNDING * mean**2
-        constant = np.where(is_constant, WIDE * (1.0 + mean**2 + self.layout.center**2), 0.0)
+        constant = np.where(is_constant, WIDE, 0.0)
         without_prior = replace(without_prior, constant=constant if is_constant.any() else None)
         prior, prepared = self.prior, without_prior
         if isinstance(prior, WithinClasses):
@@ -391,9 +391,11 @@ class Gaussian(ClassCenters):
         count, first = as_matrix(direction["count"]), direction["first"]
         sums = first + count * center
         natural = shape.precision_times(covariance, mean)
+        # If the class prior cannot absorb the normalizer, its gradient is part of the step.
+        step = sums if shape.tied and absorbed else sums - count * mean
+        is_constant = np.zeros(mean.shape[1], dtype=bool) if self.constant is None else self.constant > 0
+        moved = natural + rate * np.where(is_constant, 0.0, step)
         if shape.tied:
-            # If the class prior cannot absorb the normalizer, its gradient is part of the step.
-            moved = natural + rate * (sums if absorbed else sums - count * mean)
             means = _finite_squares(shape.covariance_times(covariance, moved), moved)
             offset = 0.5 * (np.sum(moved * means, axis=1) - np.sum(natural * mean, axis=1))
             return GradientStep({**parameters, "mean": means}, offset if absorbed else None)
@@ -401,10 +403,10 @@ class Gaussian(ClassCenters):
         squares = direction["second"] + shape.cross(first, centers)
         squares = squares + expand(count, squares) * shape.square(centers)
         gradient = squares - expand(count, squares) * (shape.square(mean) + covariance)
-        if self.constant is not None:
-            gradient = shape.isolate(gradient, self.constant > 0, 0.0)
-        moved = natural + rate * (sums - count * mean)
+        variances, gradient = shape.variances(covariance)[0], shape.isolate(gradient, is_constant, 0.0)
         covariance = shape.gradient_step(covariance, rate * gradient, EIGENVALUE_FLOOR)
+        if is_constant.any():
+            covariance = shape.isolate(covariance, is_constant, variances)
         means = _finite_squares(shape.covariance_times(covariance, moved), moved)
         return GradientStep({"mean": means, **shape.covariance_parameters(covariance, len(means))}, None)
 

@@ -184,3 +184,22 @@ def test_a_constant_column_is_as_without_it_also_beside_missing_cells(estimator,
             X[7, 2] = np.nan  # a gap in a constant column says nothing, either
             assert_allclose(estimator(prior=prior).fit(X, y).predict_proba(X), expected, atol=1e-9)
             X[7, 2] = 3.0
+
+
+@pytest.mark.parametrize("rule", ["ml", "map", "rc", "tm", "gdt", "gd"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        cb.LinearDiscriminantAnalysis,
+        cb.QuadraticDiscriminantAnalysis,
+        cb.GenerativeLogisticRegression,
+        cb.GaussianNB,
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_constant_column_changes_nothing_under_any_rule(estimator, rule):
+    rng, y = np.random.default_rng(0), np.arange(150) % 3
+    X = rng.normal(size=(150, 4)) + np.outer(y, [1, 0, 0, 0])
+    constant = np.insert(X, 2, 3.0, axis=1)
+    expected = estimator(rule=rule).fit(X, y).predict_proba(X)
+    assert_allclose(estimator(rule=rule).fit(constant, y).predict_proba(constant), expected, atol=1e-9)
