@@ -45,6 +45,7 @@ MOST_SECONDS = 120
 TOLERANCE = 1e-6
 DOCUMENTED = (
     ConvergenceWarning,
+    calibayes.ColumnWarning,
     calibayes.FewRowsWarning,
     calibayes.SingularCovarianceWarning,
     calibayes.SkippedMemberWarning,

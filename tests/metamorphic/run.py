@@ -21,7 +21,7 @@ from sklearn.base import clone, is_classifier
 
 import calibayes
 from calibayes.testing.random_tables import is_clear
-from tests.metamorphic.laws import ENLARGED_ROUNDING, EXCEPTIONS, LAWS, TOLERANCE, NotApplicable, Trained
+from tests.metamorphic.laws import EXCEPTIONS, LARGEST_ENLARGED, LAWS, TOLERANCE, NotApplicable, Trained
 from tests.metamorphic.tables import LawTable, random_table, real_tables
 
 COSTLY = (
@@ -83,7 +83,8 @@ def outcomes(
     for law, key in keys.items():
         if key not in known:
             rng = np.random.default_rng(zlib.crc32(f"{table.name}{law}".encode()))
-            yield key, _outcome(law, Trained(model, table), expected, rng)
+            outcome = _outcome(law, Trained(model, table), expected, rng)
+            yield key, enlarged_rounding(outcome, estimator, table) or outcome
 
 
 def _outcome(law: str, trained: Trained, expected: np.ndarray, rng: np.random.Generator) -> Any:
@@ -98,10 +99,38 @@ def _outcome(law: str, trained: Trained, expected: np.ndarray, rng: np.random.Ge
     return float(np.abs(found - expected).max(initial=0.0))
 
 
-def is_violation(outcome: Any, tolerance: float = TOLERANCE) -> bool:
+def is_violation(outcome: Any) -> bool:
     if isinstance(outcome, str):
         return outcome.startswith(("ERROR", "UNCLEAR"))
-    return not outcome <= tolerance
+    return not outcome <= TOLERANCE
+
+
+def enlarged_rounding(outcome: Any, estimator: Any, table: LawTable) -> str | None:
+    """The reason, if training itself enlarges rounding errors by as much as the law has found.
+
+    Steps that overshoot turn an error of 1e-16 of a sum into one of 1e-5 within some forty updates. Then row weights that
+    differ from 1 by one rounding error move probabilities as far as the law does, and the law says nothing of its own.
+    """
+    if isinstance(outcome, str) or not TOLERANCE < outcome <= LARGEST_ENLARGED:
+        return None
+    rng = np.random.default_rng(0)
+    ones = np.ones(len(table.labels))
+    fits = [ones, *(ones + rng.integers(-1, 2, len(ones)) * np.finfo(float).eps for _ in range(5))]
+    try:
+        expected, *moved = (
+            clone(estimator)
+            .fit(table.training, table.labels, sample_weight=weights)
+            .predict_proba(table.new)
+            for weights in fits
+        )
+    except TypeError:
+        return None
+    size = max(float(np.abs(one - expected).max()) for one in moved)
+    return (
+        f"enlarged rounding: {outcome:.1e}, and {size:.1e} by one rounding error of weights"
+        if outcome <= 10 * size
+        else None
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -162,7 +191,7 @@ def report(known: dict[str, Any]) -> int:
             counts[outcome.partition(":")[0]] += 1
         elif (law, name.removesuffix(" ml")) in EXCEPTIONS:
             counts["exception"] += 1
-        elif is_violation(outcome, ENLARGED_ROUNDING.get(name, TOLERANCE)):
+        elif is_violation(outcome):
             counts["violation"] += 1
             size = float("inf") if isinstance(outcome, str) else outcome
             worst.setdefault((law, name), (-1.0, ""))
@@ -175,7 +204,7 @@ def report(known: dict[str, Any]) -> int:
     print(
         ", ".join(
             f"{counts[what]} {what}"
-            for what in ("holds", "violation", "exception", "refused", "not applicable")
+            for what in ("holds", "violation", "exception", "enlarged rounding", "refused", "not applicable")
         )
     )
     return int(counts["violation"] > 0)
