@@ -421,6 +421,17 @@ def test_wide_full_covariances_predict_complete_rows_only():
     np.testing.assert_allclose(found[[0, 1, 3]], model.predict_proba(rows[[0, 1, 3]]), **PRECISION)
 
 
+def test_values_that_are_needed_late_are_computed_late():
+    """Many trees over few values would otherwise be columns of all inner queries up to the last one."""
+    cells = [ex.NumberColumn(name) for name in "ab"]
+    chain: ex.Expression = ex.Once(cells[0])
+    for _ in range(6):
+        chain = ex.Once(ex.Function("exp", chain))
+    trees = [ex.Once(ex.Arithmetic("*", ex.Constant(float(n)), cells[1])) for n in range(50)]
+    statement = select_statement({"sum": ex.Sum((chain, *trees))}, sqlglot.exp.to_table("t"), "duckdb")
+    assert sum(len(query.this.expressions) > len(trees) for query in statement.ctes) == 1
+
+
 @pytest.mark.parametrize(("run", "dialect"), [(run_duckdb, "duckdb"), (run_sqlite, "sqlite")])
 def test_a_model_of_one_class_and_one_column(run, dialect):
     X = np.array([[0.0], [1.0], [2.0]])

@@ -151,6 +151,9 @@ def by_sql(trained, rng):
     new_rows = trained.table.new
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone='Asia/Kolkata'")
+        connection.execute(
+            "PRAGMA disable_optimizer"
+        )  # it takes minutes for thousands of trees (docs/sql.md)
         connection.register("new_rows", new_rows)
         return _where_given(connection.execute(statement).df().to_numpy(), trained, refuses_gaps)
 

@@ -118,9 +118,7 @@ def enlarged_rounding(outcome: Any, estimator: Any, table: LawTable) -> str | No
     fits = [ones, *(ones + rng.integers(-1, 2, len(ones)) * np.finfo(float).eps for _ in range(5))]
     try:
         expected, *moved = (
-            clone(estimator)
-            .fit(table.training, table.labels, sample_weight=weights)
-            .predict_proba(table.new)
+            clone(estimator).fit(table.training, table.labels, sample_weight=weights).predict_proba(table.new)
             for weights in fits
         )
     except TypeError:

@@ -348,7 +348,8 @@ class Grid(FixedLayout):
 
     def encode(self, table: Table) -> Array:
         columns = numeric_matrix(table, self.indices).astype(np.float64)
-        return np.asarray((columns - self.origin) / self.step)
+        with np.errstate(over="ignore"):  # far beyond the grid
+            return np.clip((columns - self.origin) / self.step, -LARGEST, LARGEST)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         return list((self.origin + self.step * encoded).T)

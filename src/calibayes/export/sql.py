@@ -540,7 +540,7 @@ def _named_layers(outputs: Sequence[ex.Expression]) -> tuple[list[list[ex.Node]]
     Cells are read in the first layer: those that a later layer needs are columns of it, once for each cell. There are no layers
     if the outputs are constant.
     """
-    first, *others = ex.once_in_order(outputs) or [[]]
+    first, *others = _postponed(ex.once_in_order(outputs), outputs) or [[]]
     later = [once.value for layer in others for once in layer]
     alone = [once.value for once in first if ex.is_read_from_table(once.value)]
     cells = {_cell_key(cell): cell for node in (*alone, *later, *outputs) for cell in ex.cells_within(node)}
@@ -551,6 +551,41 @@ def _named_layers(outputs: Sequence[ex.Expression]) -> tuple[list[list[ex.Node]]
         names |= {cell: names[cells[_cell_key(cell)]] for cell in ex.cells_within(node)}
     names |= {once: names[once.value] for once in first if ex.is_read_from_table(once.value)}
     return (layers if names else []), names
+
+
+def _postponed(layers: list[list[Any]], outputs: Sequence[ex.Node]) -> list[list[Any]]:
+    """The layers, with nodes that are needed much later moved there, if fewer inputs than nodes must be carried along for it.
+
+    Thousands of trees over a few values would otherwise be columns of all layers between; databases take long to plan those.
+    """
+    last_use: dict[ex.Node, int] = {}
+    first_use: dict[ex.Node, int] = {}
+
+    def use(node: ex.Node, depth: int) -> None:
+        for part in _inputs(node):
+            last_use[part] = max(last_use.get(part, depth), depth)
+            first_use[part] = min(first_use.get(part, depth), depth)
+
+    for output in outputs:
+        use(output, len(layers))
+        first_use |= {output: len(layers)} if isinstance(output, ex.Once) else {}
+    moved: list[list[Any]] = [[] for _ in layers]
+    for depth in reversed(range(len(layers))):
+        by_latest: dict[int, list[Any]] = {}
+        for node in layers[depth]:
+            by_latest.setdefault(first_use[node] - 1, []).append(node)
+        for latest, nodes in sorted(by_latest.items(), reverse=True):
+            carried = {part for node in nodes for part in _inputs(node) if last_use.get(part, -1) < latest}
+            place = latest if len(carried) < len(nodes) else depth
+            moved[place] += nodes
+            for node in nodes:
+                use(node, place)
+    return moved
+
+
+def _inputs(node: ex.Node) -> list[ex.Node]:
+    """What a node reads from an earlier layer."""
+    return [*ex.once_within(node), *ex.cells_within(_value(node))]
 
 
 def _cell_key(node: ex.Node) -> Any:

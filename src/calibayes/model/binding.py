@@ -269,8 +269,10 @@ def bind(
             try:
                 fitted = encoder.fit(summary, indices)
             except AllMissingError:
-                if more_to_come or not columns_with_values(summary.used, summary):
+                if more_to_come:
                     raise
+                if not columns_with_values(summary.used, summary):
+                    raise ValueError("no column of X has a known value: all cells are missing") from None
                 _warn_of_missing(indices, summary)
                 if not (indices := columns_with_values(indices, summary)):
                     continue
