@@ -117,13 +117,18 @@ def powers_of_two(trained, rng):
 # -- The same rows in another way ----------------------------------------------------------------------------
 
 
+def row_copies(table: LawTable, rng: np.random.Generator) -> np.ndarray:
+    """How often each row stands in the table of the law "duplicates"."""
+    return rng.integers(1, 4, len(table.labels)).astype(float)
+
+
 def duplicates(trained, rng):
     """Rows stand several times, or once with a weight: returns the difference between both."""
     table = trained.table
-    times = rng.integers(1, 4, len(table.labels))
-    rows = np.repeat(np.arange(len(times)), times)
+    times = row_copies(table, rng)
+    rows = np.repeat(np.arange(len(times)), times.astype(int))
     repeated = trained.again(table.training.iloc[rows].reset_index(drop=True), table.labels[rows], table.new)
-    weighted = trained.again(table.training, table.labels, table.new, times.astype(float))
+    weighted = trained.again(table.training, table.labels, table.new, times)
     return trained.model.predict_proba(table.new) + (weighted - repeated)
 
 

@@ -21,7 +21,15 @@ from sklearn.base import clone, is_classifier
 
 import calibayes
 from calibayes.testing.random_tables import is_clear
-from tests.metamorphic.laws import EXCEPTIONS, LARGEST_ENLARGED, LAWS, TOLERANCE, NotApplicable, Trained
+from tests.metamorphic.laws import (
+    EXCEPTIONS,
+    LARGEST_ENLARGED,
+    LAWS,
+    TOLERANCE,
+    NotApplicable,
+    Trained,
+    row_copies,
+)
 from tests.metamorphic.tables import LawTable, random_table, real_tables
 
 COSTLY = (
@@ -82,9 +90,10 @@ def outcomes(
         return
     for law, key in keys.items():
         if key not in known:
-            rng = np.random.default_rng(zlib.crc32(f"{table.name}{law}".encode()))
-            outcome = _outcome(law, Trained(model, table), expected, rng)
-            yield key, enlarged_rounding(outcome, estimator, table) or outcome
+            seed = zlib.crc32(f"{table.name}{law}".encode())
+            outcome = _outcome(law, Trained(model, table), expected, np.random.default_rng(seed))
+            weights = WEIGHTS.get(law, unit_weights)(table, np.random.default_rng(seed))
+            yield key, enlarged_rounding(outcome, estimator, table, weights) or outcome
 
 
 def _outcome(law: str, trained: Trained, expected: np.ndarray, rng: np.random.Generator) -> Any:
@@ -105,17 +114,24 @@ def is_violation(outcome: Any) -> bool:
     return not outcome <= TOLERANCE
 
 
-def enlarged_rounding(outcome: Any, estimator: Any, table: LawTable) -> str | None:
+def unit_weights(table: LawTable, rng: np.random.Generator) -> np.ndarray:
+    return np.ones(len(table.labels))
+
+
+WEIGHTS = {"duplicates": row_copies}
+"""Row weights with which a law fits, if they are not 1."""
+
+
+def enlarged_rounding(outcome: Any, estimator: Any, table: LawTable, weights: np.ndarray) -> str | None:
     """The reason, if training itself enlarges rounding errors by as much as the law has found.
 
     Steps that overshoot turn an error of 1e-16 of a sum into one of 1e-5 within some forty updates. Then row weights that
-    differ from 1 by one rounding error move probabilities as far as the law does, and the law says nothing of its own.
+    differ from the law's by one rounding error move probabilities as far as the law does, and the law says nothing of its own.
     """
     if isinstance(outcome, str) or not TOLERANCE < outcome <= LARGEST_ENLARGED:
         return None
     rng = np.random.default_rng(0)
-    ones = np.ones(len(table.labels))
-    fits = [ones, *(ones + rng.integers(-1, 2, len(ones)) * np.finfo(float).eps for _ in range(5))]
+    fits = [weights, *(weights + rng.integers(-1, 2, len(weights)) * np.spacing(weights) for _ in range(5))]
     try:
         expected, *moved = (
             clone(estimator).fit(table.training, table.labels, sample_weight=weights).predict_proba(table.new)
