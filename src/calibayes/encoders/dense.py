@@ -144,6 +144,8 @@ INDICATED_SHARE, INDICATED_ROWS = 0.05, 10
 about missing values is noise, and their indicator would have extreme values."""
 MOST_REGRESSED = 500
 """Encoded columns up to which missing values of training rows are imputed from the other columns, which takes d^3 steps."""
+IMPUTED_DIGITS = 9
+"""Digits of imputed values: copies of a row, whose products round differently, must stay equal where values are binned."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +275,8 @@ class Dense(FixedLayout):
             return standardized
         if self.precision is None:
             return np.nan_to_num(standardized, nan=0.0)
-        return gaussian_density.impute(standardized, self.precision)
+        imputed = np.round(gaussian_density.impute(standardized, self.precision), IMPUTED_DIGITS)
+        return np.where(np.isnan(standardized), imputed, standardized)
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         raise ValueError(

@@ -27,13 +27,12 @@ from calibayes.model.attributes import FittedAttribute, delegate, on_one_state
 from calibayes.model.checked_rows import Reading, Rows, class_probabilities, kept_rows_line, new_table
 from calibayes.model.classifier import Classifier
 from calibayes.model.parameters import adopt, copy_without, estimator, unfitted_copy
-from calibayes.model.splits import divided, unit_weight
+from calibayes.model.splits import divided, rows_by_weight
 from calibayes.model.table_inputs import open_rows
 from calibayes.model.training_rows import OF_PRIORS, OF_ROWS, OUT_OF_FOLD, TRAINING, keep_shifted
 from calibayes.model.verification import verified_conversion
 from calibayes.tables.conversion import IDENTIFIER
 from calibayes.tables.origin import like_frame
-from calibayes.tables.summary import reaches
 from calibayes.tables.table import Table
 
 
@@ -363,7 +362,7 @@ class BayesClassifier(PosteriorAverage):
         return {name: members.get(name) or member_of(name, *parts) for name, *parts in listed}
 
     def _growth(self, rows: Rows) -> GrowthSettings | None:
-        is_large = reaches(rows.weight.sum(), ROWS_FOR_TREES * unit_weight(rows))
+        is_large = rows_by_weight(rows) >= ROWS_FOR_TREES
         is_grown = is_large if self.families is None else TREES in list(self.families)
         return GrowthSettings() if is_grown else None
 

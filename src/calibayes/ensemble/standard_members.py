@@ -22,6 +22,7 @@ from calibayes.model.binding import every, is_family
 from calibayes.model.checked_rows import Rows, keeps_rows
 from calibayes.model.estimator import GenerativeEstimator, traits_of
 from calibayes.model.recipe import TrainingOptions
+from calibayes.model.splits import rows_by_weight
 from calibayes.rules import rule_named
 
 MOST_WORK = 4e9
@@ -35,7 +36,7 @@ MOST_CELLS = 1e7
 MOST_PAIRS = 1e9
 """Largest number of pairs of cells that are counted in a pass, n d^2."""
 ROWS_FOR_PAIRS = 1000
-"""Rows from which on the tree is a member: with fewer it hardly ever gets a weight."""
+"""Rows, counted by weight, from which on the tree is a member: with fewer it hardly ever gets a weight."""
 FEW_ROWS = 10_000
 """Rows up to which members with slow passes or predictions are used by default: beyond, trees find what they would."""
 ROWS_FOR_MISSING = 10
@@ -60,6 +61,8 @@ class TableSize:
     """Encoded columns: numbers and indicators."""
     columns: int
     """Columns of the table."""
+    weighted: float
+    """Rows that members are trained on; a row of weight 2 counts twice."""
     rows: int = 0
     """Rows of the table, if these are more."""
 
@@ -71,11 +74,11 @@ class TableSize:
     @property
     def is_wide(self) -> bool:
         """Whether there are more encoded columns than rows, so that a linear decision separates almost any classes."""
-        return self.d > self.n
+        return self.d > self.weighted
 
     def passes(self, most: int) -> int:
         """Largest number of passes of a path, in proportion to n / d on a wide table: its rows are soon separated."""
-        return max(ceil(most * self.n / self.d), 2) if self.is_wide else most
+        return max(ceil(most * self.weighted / self.d), 2) if self.is_wide else most
 
     @property
     def needs_components(self) -> bool:
@@ -203,7 +206,9 @@ STANDARD: Mapping[str, StandardMember] = {
         _path_member(_full, 60, _least_work), _too_much_work, _has_few_rows, work=_least_work
     ),
     "kernel": StandardMember(_path_member(_kernel, 120)),
-    "tree": StandardMember(_path_member(_tree, 60), _too_many_pairs, lambda size: size.n >= ROWS_FOR_PAIRS),
+    "tree": StandardMember(
+        _path_member(_tree, 60), _too_many_pairs, lambda size: size.weighted >= ROWS_FOR_PAIRS
+    ),
 }
 """Name -> member, those with short paths first: long paths end early if they do not improve the ensemble. One with slow
 passes is evaluated last."""
@@ -232,7 +237,7 @@ def _size(rows: Rows, k: int, most_rows: int | None) -> TableSize:
     if used < n:
         rows = rows.only(np.linspace(0, n - 1, used).astype(np.intp))
     encoded = Dense().fit(rows.summary, columns)
-    return TableSize(used, k, len(encoded.names), len(columns), n)
+    return TableSize(used, k, len(encoded.names), len(columns), rows_by_weight(rows), n)
 
 
 def refuse_kept_rows(name: str, given: Any = None, *rest: Any) -> None:

@@ -189,7 +189,9 @@ def joint_density(rows: Rows, k: int, most: int | None, seed: int) -> JointDensi
         x = encoder.encode(rows.table)[positions]  # all rows are encoded, since other models may share them
     codes, weight = rows.codes[positions], rows.weight[positions] / unit_weight(rows)
     share = weight * _class_correction(rows, codes, weight, k)
-    scale = _column_factors(relevance(x, np.eye(k)[codes] * share[:, None], float(weight.sum())))
+    found = relevance(x, np.eye(k)[codes] * share[:, None], float(weight.sum()))
+    top = float(found.max())  # columns are scaled by the root of their relevance, relative to the largest
+    scale = np.sqrt(np.maximum(found / top, LEAST_RELEVANCE)) if top > 0 else np.ones(len(found))
     ends = tuple(np.searchsorted(codes, np.arange(k + 1)).tolist())
     centers = KernelRows(x * scale, share * (weight.sum() / share.sum()), ends)
     return JointDensity(encoder.for_new_rows(), scale, centers, float(np.sum(scale**2)))
@@ -200,12 +202,6 @@ def _class_correction(rows: Rows, codes: Array, weight: Array, k: int) -> Array:
     total = np.bincount(rows.codes, rows.weight / rows.weight.max(), minlength=k)
     kept_weight = np.bincount(codes, weight, minlength=k)
     return np.asarray((total / np.maximum(kept_weight, np.finfo(np.float64).tiny))[codes])
-
-
-def _column_factors(relevances: Array) -> Array:
-    """Factors of the columns: the root of their relevance, relative to the largest."""
-    top = float(relevances.max())
-    return np.sqrt(np.maximum(relevances / top, LEAST_RELEVANCE)) if top > 0 else np.ones(len(relevances))
 
 
 def _first_of_each_class(codes: Array, most: int) -> Array:

@@ -27,6 +27,7 @@ from calibayes.model.binding import ColumnBinding, columns_with_values
 from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.model.recipe import Specification
+from calibayes.model.splits import rows_by_weight
 from calibayes.tables.summary import Sample, TableSummary
 from calibayes.tables.table import Table
 
@@ -77,7 +78,7 @@ def tree_columns(given: CandidateColumns, max_cells: int) -> list[int] | None:
     """
     if len(given.positions) <= MOST_IN_TREE[0]:
         return None
-    is_wide = len(given.positions) > len(given.rows.codes)
+    is_wide = len(given.positions) > rows_by_weight(given.rows)
     most_cells = min(WIDE_TABLES, LARGEST_TABLES) if is_wide else LARGEST_TABLES
 
     def tree_fits(levels: Sequence[int]) -> bool:

@@ -24,7 +24,7 @@ from calibayes.model.binding import ColumnBinding
 from calibayes.model.checked_rows import Rows, TrainingRows, read_classes
 from calibayes.model.delegates import EXTRAS, feature
 from calibayes.model.recipe import Assembly, Recipe, assemble, layouts_of, recoded
-from calibayes.model.splits import evaluation_folds, hold_out
+from calibayes.model.splits import evaluation_folds, hold_out, rows_by_weight
 from calibayes.model.verification import verify_classes
 
 SINGLE: np.dtype[Any] = np.dtype(np.float32)
@@ -437,7 +437,8 @@ LOG_TEMPERATURES = (0.0, 16.0)
 def needs_temperature(recipe: Recipe, rows: TrainingRows) -> bool:
     """Whether inner folds choose the temperature: not for closed forms, which must stay sums over rows."""
     is_calibrated = not (recipe.rule.is_closed_form or recipe.rule.uses_unlabeled)
-    return recipe.is_tempered_if_wide and is_calibrated and len(rows.summary.names) > len(rows.codes)
+    columns, is_tempered = len(rows.summary.names), recipe.is_tempered_if_wide and is_calibrated
+    return is_tempered and columns > len(rows.codes) and columns > rows_by_weight(rows)
 
 
 def fold_temperature(recipe: Recipe, classes: Array, rows: Rows) -> float:

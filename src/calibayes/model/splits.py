@@ -52,6 +52,11 @@ def unit_weight(rows: TrainingRows) -> float:
     return weight_of_one(sample_weight) * (total / sample_total)
 
 
+def rows_by_weight(rows: TrainingRows) -> float:
+    """The number of rows, where a row of weight 2 counts twice; to three digits, so that rounding errors decide nothing."""
+    return round(float(rows.weight.sum()) / unit_weight(rows), 3)
+
+
 def _shuffled(hashes: Array) -> Array:
     """A pseudo-random order of rows with these hashes, equal ones adjacent in the input."""
     new = np.append(True, hashes[1:] != hashes[:-1])

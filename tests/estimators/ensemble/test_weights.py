@@ -36,3 +36,17 @@ class TestWeights:
         sure = training.sparse_weights(np.log(np.tile([0.999, 0.5], (50, 1))), np.ones(50))
         assert 0.0 < sure[1] < 0.02
         assert BayesClassifier().fit(*load_iris(return_X_y=True)).weights_["class frequencies"] > 0
+
+    @pytest.mark.parametrize("has_gaps", [False, True])
+    def test_weights_are_copies_in_a_table_that_is_wide_without_the_copies(self, has_gaps):
+        """30 rows are fewer than 40 columns, with their copies there are more. Copies of imputed rows are equal to the bit."""
+        rng = np.random.default_rng(0)
+        y = np.arange(30) % 2
+        X = rng.normal(size=(30, 40)) + y[:, None] * (rng.random(40) < 0.2)
+        X[rng.random(X.shape) < 0.05 * has_gaps] = np.nan
+        times = rng.integers(1, 4, 30)
+        rows = np.repeat(np.arange(30), times)
+        repeated = BayesClassifier().fit(X[rows], y[rows])
+        weighted = BayesClassifier().fit(X, y, sample_weight=times.astype(float))
+        assert "centroids" not in repeated.weights_
+        assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)

@@ -111,7 +111,7 @@ class TestMembers:
         assert names[41] == ["near", "tied", "centroids", "full", "kernel"]
 
     def test_passes_fall_with_the_ratio_of_rows_to_columns(self):
-        passes = [TableSize(100, 2, d, d).passes(120) for d in (50, 100, 101, 200, 5000)]
+        passes = [TableSize(100, 2, d, d, 100.0).passes(120) for d in (50, 100, 101, 200, 5000)]
         assert passes == [120, 120, 119, 60, 3]
 
     def test_the_span_of_the_rows_gives_the_linear_discriminants_of_all_columns(self):
