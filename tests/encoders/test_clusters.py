@@ -44,6 +44,21 @@ def test_centers_do_not_depend_on_the_order_and_repetition_of_rows():
         assert_allclose(ours, repeated, rtol=1e-10)
 
 
+def test_rounding_errors_do_not_decide_between_equal_distances():
+    """Whole numbers have many rows at equal distances from two centers, and a mean of 3 equals a known 3 but for rounding."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, codes = rng.poisson(2.0, size=(60, 3)).astype(float), np.arange(60) % 2
+        X[rng.random(X.shape) < 0.1] = np.nan
+        order = rng.permutation(60)
+        pairs = zip(
+            fitted_seeds(X, codes, components=3),
+            fitted_seeds(X[order], codes[order], components=3),
+            strict=True,
+        )
+        assert all(np.allclose(ours, other, rtol=1e-8) for ours, other in pairs), seed
+
+
 def test_centers_scale_with_the_units_of_columns():
     X, codes = clumps()
     for plain, scaled in zip(

@@ -19,6 +19,9 @@ from calibayes.kernels.event_counts import columns_where, is_sparse
 from calibayes.tables.summary import TableSummary, order_hashes
 from calibayes.tables.table import Table, numeric_matrix
 
+SCALED_DIGITS = 9
+"""Decimals of scaled rows by which rows are told apart and ordered."""
+
 
 class PlainNumbers(DataIndependent):
     """Base of encoders of numbers, also in sparse tables, that learn nothing from the columns."""
@@ -222,7 +225,7 @@ class Clusters(FixedLayout):
             class_rows, class_weight = rows[in_class], weight[in_class]
             mean, _ = _weighted_moments(class_rows, class_weight, overall_mean)
             scaled = (np.where(np.isnan(class_rows), mean, class_rows) - center) / deviation
-            centers = _centers(scaled, class_rows, class_weight, int(count), self.seed)
+            centers = _centers(scaled, class_weight, int(count), self.seed)
             class_centers.append(centers * deviation + center)
         _warn_of_few_rows(class_centers, counts, np.bincount(codes[codes >= 0], minlength=k))
         return tuple(class_centers)
@@ -253,20 +256,20 @@ def _weighted_moments(rows: Array, weight: Array, default: Array) -> tuple[Array
     return default + shift, (known * (filled - shift) ** 2).sum(axis=0) / divisor
 
 
-def _centers(scaled: Array, rows: Array, weight: Array, count: int, seed: int) -> Array:
+def _centers(scaled: Array, weight: Array, count: int, seed: int) -> Array:
     """k-means centers of scaled rows, at most as many as there are distinct ones; a row of zeros if there are no rows.
 
-    Distinct rows are ordered by the ranks of the numbers in each column of ``rows``, whatever the units or the order of
-    the columns.
+    Distinct rows are ordered by the ranks of the numbers in each column, whatever the units or the order of the columns.
     """
-    if not len(rows):
-        return np.zeros((1, rows.shape[1]))
-    distinct, first, positions = np.unique(scaled, axis=0, return_index=True, return_inverse=True)
-    weights = np.bincount(positions.ravel(), weight, minlength=len(distinct))
+    if not len(scaled):
+        return np.zeros((1, scaled.shape[1]))
+    rounded = scaled.round(SCALED_DIGITS) + 0.0  # means that fill gaps have rounding errors
+    _, first, positions = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
+    weights = np.bincount(positions.ravel(), weight, minlength=len(first))
     one_class, once = np.zeros(len(first), dtype=np.intp), np.ones(len(first), dtype=np.uint64)
-    ranks = [np.unique(column, return_inverse=True)[1].astype(np.uint64) for column in rows[first].T]
+    ranks = [np.unique(column, return_inverse=True)[1].astype(np.uint64) for column in rounded[first].T]
     order = np.argsort(order_hashes(ranks.__getitem__, len(ranks), one_class, once, 0), kind="stable")
-    return cut_points.cluster_centers(distinct[order], weights[order], min(count, len(distinct)), seed)
+    return cut_points.cluster_centers(scaled[first[order]], weights[order], min(count, len(first)), seed)
 
 
 def _warn_of_few_rows(class_centers: Sequence[Array], counts: Array, rows: Array) -> None:

@@ -486,6 +486,8 @@ def _farthest(values: Array, weight: Array, cluster: Array, current: Array, coun
 
 RESTARTS = 10
 """Number of runs from different starts."""
+EQUAL = 1e-10
+"""Distances between scaled rows that differ by less are equal: rounding errors must not choose between clusters."""
 
 
 def cluster_centers(rows: Array, weight: Array, count: int, seed: int) -> Array:
@@ -497,8 +499,15 @@ def cluster_centers(rows: Array, weight: Array, count: int, seed: int) -> Array:
     """
     rng = np.random.default_rng(seed)
     starts = [initial_centers(rows, weight, count, rng) for _ in range(RESTARTS if count > 1 else 1)]
-    best, _ = min((lloyd(rows, weight, start) for start in starts), key=lambda run: run[1])
+    runs = [lloyd(rows, weight, start) for start in starts]
+    best, _ = runs[int(first_least(np.array([loss for _, loss in runs])))]
     return best[np.lexsort(best.T[::-1])]
+
+
+def first_least(numbers: Array) -> Array:
+    """Position of the first of the least numbers along the last axis; those that are `EQUAL` count as one."""
+    least = numbers.min(axis=-1, keepdims=True)
+    return np.argmax(numbers <= least + EQUAL * (1.0 + np.abs(least)), axis=-1)
 
 
 def squared_distances(rows: Array, points: Array) -> Array:
@@ -529,7 +538,7 @@ def lloyd(rows: Array, weight: Array, start: Array) -> tuple[Array, float]:
     means, cluster = start, np.full(len(rows), -1)
     for _ in range(PASSES):
         before, distances = cluster, squared_distances(rows, means)
-        cluster = _refill_empty(np.argmin(distances, axis=1), distances, len(start))
+        cluster = _refill_empty(first_least(distances), distances, len(start))
         if np.array_equal(before, cluster):
             break
         share = weight[:, None] * (cluster[:, None] == np.arange(len(start)))
@@ -542,5 +551,5 @@ def _refill_empty(cluster: Array, distances: Array, count: int) -> Array:
     for empty in np.setdiff1d(np.arange(count), cluster):
         sizes = np.bincount(cluster, minlength=count)
         movable = np.where(sizes[cluster] > 1, distances[np.arange(len(cluster)), cluster], -1.0)
-        cluster[np.argmax(movable)] = empty
+        cluster[first_least(-movable)] = empty
     return cluster
