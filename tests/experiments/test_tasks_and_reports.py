@@ -320,3 +320,14 @@ def test_a_page_links_to_figures_that_the_site_draws_and_keeps_their_numbers(tmp
     assert "page.html#picture-drawn-anew" in page
     assert read_numbers(tmp_path / "results" / "boxes.json") == numbers
     assert not list(tmp_path.glob("*.svg"))
+
+
+@pytest.mark.parametrize(("name", "equal"), [("1", "31 of 32"), ("figure-1", "21 of 21")])
+def test_the_toy_has_the_published_numbers(name, equal):
+    ((_, experiment),) = select_experiments("rc-generative-2025", name)
+    results = {task_key(task): task.run() for task in experiment.tasks(Settings())}
+    report = experiment.report(results, Settings())
+    assert equal in report.notes[-1]
+    assert all(row.reason for row in report.rows if row.differs)
+    assert agreement_counts(report) == (0, 0, 0)  # no error rates of a data set
+    assert experiment.tasks(Settings(datasets=("iris",))) == []

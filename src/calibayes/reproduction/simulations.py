@@ -1,4 +1,4 @@
-"""Simulated data for which the logistic model is correct (gdt-2004, section 4)."""
+"""Simulated data, and models and trials that only one paper has."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from scipy.stats import multivariate_normal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 
-from calibayes.core.protocols import Array
+from calibayes.core.protocols import Array, Arrays
 from calibayes.datasets import find_file
 from calibayes.dependence import Dependence, TopFraction
 from calibayes.estimators.discriminant_analysis import LinearDiscriminantAnalysis
+from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.estimators.sparse_log_density import LogDensityFeatures
+from calibayes.families import ColumnDensity
+from calibayes.learn import LastState
+from calibayes.model.binding import every
 from calibayes.reproduction.procedures import TableTask, fit_clone
+from calibayes.rules import RC
 
 TEST_SEED = 10**6
 """Differs from the seeds of all training samples."""
@@ -445,3 +450,55 @@ class WorkedExample(SimulatedTask):
             float(np.mean(costs[target, most_probable])),
             float(np.mean(costs[target, cheapest])),
         ]
+
+
+# -- The toy example: three rows, two classes, only the means are learned (rc-generative-2025, section 4.1) ----
+
+TOY_ROWS, TOY_CLASSES = (0.0, 1.0, 4.0), (1, 2, 2)
+"""The column x of the three training rows, and their classes."""
+TOY_STEP = 0.5
+
+
+class UnitVariance(ColumnDensity):
+    """A normal distribution about the mean of each class, of variance 1.
+
+    The paper prints exp(-(x - mean)^2); its numbers are those of exp(-(x - mean)^2 / 2).
+    """
+
+    def cell_statistics(self, x: Array) -> Arrays:
+        return {"sum": x}
+
+    def parameters(self, statistics: Arrays) -> Arrays:
+        return {"mean": statistics["sum"] / statistics["count"]}
+
+    def cell_log_density(self, x: Array, parameters: Arrays) -> Array:
+        return np.asarray(-0.5 * ((x - parameters["mean"]) ** 2 + np.log(2 * np.pi)))
+
+
+@dataclass(frozen=True)
+class ToyStates(SimulatedTask):
+    """Task: the state of the toy after some numbers of updates; both classes have probability 1/2 throughout."""
+
+    updates: tuple[int, ...]
+
+    def run(self) -> dict[str, Any]:
+        """For each number of updates: statistics (count and sum of class 1, then of class 2), means, posterior (3, 2)."""
+        states = [self._state(number) for number in self.updates]
+        return {name: [state[name].tolist() for state in states] for name in states[0]}
+
+    def _state(self, updates: int) -> dict[str, Array]:
+        model = GenerativeClassifier(
+            families=[("x", UnitVariance(), every)],
+            priors=np.array([0.5, 0.5]),
+            rule=RC(step=TOY_STEP),
+            stop=LastState(),
+            max_iter=updates,
+        )
+        columns = np.reshape(TOY_ROWS, (-1, 1))
+        model.fit(columns, TOY_CLASSES)
+        sums = model.statistics_["x"]
+        return {
+            "statistics": np.stack([sums["count"][:, 0], sums["sum"][:, 0]], axis=1).ravel(),
+            "means": model.parameters_["x"]["mean"][:, 0],
+            "posterior": model.predict_proba(columns),
+        }

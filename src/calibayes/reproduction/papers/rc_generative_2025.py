@@ -1,12 +1,13 @@
-"""Perez, Echegoyen and Santafe (2025), risk-based calibration for generative classifiers: Tables 3 to 12."""
+"""Perez, Echegoyen and Santafe (2025), risk-based calibration for generative classifiers: all tables, Figure 1."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 import calibayes as cb
 from calibayes.core.protocols import Array
@@ -17,6 +18,7 @@ from calibayes.reproduction.claims import count_better_equal_worse, reach
 from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings
 from calibayes.reproduction.papers.rc_probabilistic_2024 import CONJUGATE, LIKELIHOOD, POSTERIOR, RULES
 from calibayes.reproduction.procedures import Cleaning, DataEntry, HeldOutSplit, data_entries
+from calibayes.reproduction.simulations import TOY_CLASSES, TOY_ROWS, ToyStates
 
 # -- Models on the same random splits of the same data sets, and means over the splits (rc-generative-2025)
 
@@ -249,6 +251,101 @@ class WinCountTable(Experiment):
         return tables.TableRow(part, pairs)
 
 
+# -- The toy example: its states over the updates (Table 1), and those before and after the first one (Figure 1)
+
+UPDATES = (0, 1, 2, 4, 8, 16, 32, 64)
+"""Numbers of updates of Table 1."""
+EXACT_NOTE = "{} of {} numbers are equal as printed; a star marks the others."
+
+
+@dataclass(frozen=True)
+class ToyTable(Experiment):
+    """Posterior of the true class of each row and soft error, after several numbers of updates."""
+
+    def task_groups(self, settings: Settings) -> dict[str, list[ToyStates]]:
+        return {"states": [ToyStates(UPDATES)]} if settings.datasets is None else {}
+
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
+        ((states,),) = self.results_by_group(results, settings).values()
+        numbers = np.arange(len(TOY_ROWS)), np.array(TOY_CLASSES) - 1
+        of_true_class = np.array(states["posterior"])[:, *numbers]
+        values = [*of_true_class.T, np.mean(1.0 - of_true_class, axis=1)]
+        reasons = tables.known_reasons(self.paper, self.name)
+        rows = [
+            _toy_row(label, zip(published, values_of_row, strict=True), published, reasons)
+            for (label, published), values_of_row in zip(self.published().items(), values, strict=True)
+        ]
+        return self.report_of(rows, _exact(rows))
+
+
+@dataclass(frozen=True)
+class ToyFigure(Experiment):
+    """Statistics, means, decision boundary and posterior at x = 1, and the densities of both classes."""
+
+    def task_groups(self, settings: Settings) -> dict[str, list[ToyStates]]:
+        return {"states": [ToyStates((0, 1))]} if settings.datasets is None else {}
+
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
+        ((states,),) = self.results_by_group(results, settings).values()
+        start, first = (
+            [*statistics, *means, float(np.mean(means)), *posterior[1]]
+            for statistics, means, posterior in zip(
+                states["statistics"], states["means"], states["posterior"], strict=True
+            )
+        )
+        posterior = np.array(states["posterior"][0])
+        labeled = np.stack([posterior.sum(axis=0), np.array(TOY_ROWS) @ posterior], axis=1).ravel().tolist()
+        published, values = self.published(), (start, labeled, first)
+        names = list(published[next(iter(published))])
+        rows = [
+            _toy_row(label, zip(names, of_row, strict=False), published[label], {})
+            for label, of_row in zip(published, values, strict=True)
+        ]
+        curves = {
+            label: _densities(means)
+            for label, means in zip(("(a) start", "(b) after one update"), states["means"], strict=True)
+        }
+        numbers = tables.CurveNumbers(curves, x="x", y="p(x, class)", columns=2)
+        figure = tables.Figure.of(f"{self.paper}-{self.name}", numbers)
+        return self.report_of(rows, CAPTION, _exact(rows), figures=(figure,))
+
+
+def _toy_row(
+    label: str,
+    values: Iterable[tuple[str, float]],
+    published: Mapping[str, float],
+    reasons: Mapping[str, str],
+) -> tables.TableRow:
+    pairs = {
+        name: tables.NumberPair(float(value), published.get(name), unit=0.0, digits=2)
+        for name, value in values
+    }
+    return tables.TableRow(label, pairs, reasons.get(label, ""))
+
+
+def _exact(rows: Sequence[tables.TableRow]) -> str:
+    pairs = [pair for row in rows for pair in row.pairs.values() if pair.compared]
+    return EXACT_NOTE.format(sum(pair.exact for pair in pairs), len(pairs))
+
+
+def _densities(means: Sequence[float]) -> dict[str, tuple[list[float], list[float]]]:
+    """p(x, class) of both classes over x, the training rows, and the boundary between the classes."""
+    x = np.linspace(-4.0, 14.0, 181)
+    curves = {
+        f"class {label}": (x.tolist(), (0.5 * norm.pdf(x - mean)).tolist())
+        for label, mean in enumerate(means, start=1)
+    }
+    rows = {f"x = {x:g}, class {label}": ([x], [0.0]) for x, label in zip(TOY_ROWS, TOY_CLASSES, strict=True)}
+    middle = float(np.mean(means))
+    return {**curves, **rows, "boundary": ([middle, middle], [0.0, 0.2])}
+
+
+CAPTION = (
+    "The caption of (a) gives 0.35 as the soft error at x = 1, which is the posterior of its true class; the soft error is "
+    "0.65, as in the text of the paper."
+)
+
+
 NAME = "rc-generative-2025"
 
 ENTRIES = data_entries(
@@ -332,6 +429,8 @@ MAP = {"MAP": "MAP", "RC": "MAP RC", "GD": "MAP GD"}
 BY_DFE = {"RC": "ML RC", "DFE": "ML DFE"}
 REMEDIES = ("MAP", "MAP RC", "validated RC", "GDT")
 EXPERIMENTS: tuple[Experiment, ...] = (
+    ToyTable(NAME, "1", "Toy example: posterior of the true class and soft error after updates of RC"),
+    ToyFigure(NAME, "figure-1", "Toy example: the model before and after the first update"),
     *_tables(3, "Naive Bayes, ML", BINNED, ML, HELD_OUT, CONTINUES),
     *_tables(5, "QDA, ML", NUMERIC, ML, HELD_OUT, OVERFITS, further=REMEDIES),
     *_tables(7, "Naive Bayes, MAP", BINNED, MAP, HELD_OUT, CONTINUES),
