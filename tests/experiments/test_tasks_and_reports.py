@@ -165,6 +165,30 @@ def test_reports_are_written_and_counted(tmp_path):
     assert "| all | 2 | 1 | 1 | 1 |" in page
 
 
+def test_the_page_begins_with_the_counts_of_all_papers(tmp_path):
+    """Also of papers whose section stays as it is; what is counted apart has lines of its own."""
+    page = tmp_path / "page.md"
+    pairs = {
+        "RC": NumberPair(0.1, 0.1),
+        "MAP": NumberPair(0.1, 0.2),
+        "all rows": NumberPair(0.3, 0.3, apart=True),
+    }
+    reports = [
+        ExperimentReport(paper.name, table, "A table", (TableRow("one", pairs),))
+        for paper in PAPERS[:2]
+        for table in ("1", "2")
+    ]
+    assert agreement_counts(reports[0]) == (2, 1, 1)
+    assert agreement_counts(reports[0], apart=True) == (1, 1, 1)
+    write_page(reports[:2], page, "first")
+    text = write_page(reports[2:], page, "second").read_text(encoding="utf-8")
+    head = text[: text.index("## ")]
+    assert f"| {PAPERS[0].name} | 4 | 2 | 2 | 2 |" in head
+    assert "| all papers | 8 | 4 | 4 | 4 |" in head
+    assert f"| {PAPERS[1].name}, counted apart | 2 | 2 | 2 | 0 |" in head
+    assert text.count("| all papers |") == 1
+
+
 def test_papers_without_a_report_keep_their_sections(tmp_path):
     page = tmp_path / "page.md"
     first, second = (

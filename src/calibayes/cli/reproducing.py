@@ -18,7 +18,7 @@ from calibayes.cli.application import console, errors, examples, print_json, pri
 from calibayes.datasets import find_file, list_datasets
 from calibayes.reproduction.catalog import PAPERS, reproduce, select_experiments
 from calibayes.reproduction.experiment import ResultCache, Settings
-from calibayes.reproduction.pages import format_pair, write_page, write_report
+from calibayes.reproduction.pages import agreement_counts, format_pair, total_counts, write_page, write_report
 from calibayes.reproduction.result_tables import ExperimentReport, TableRow
 
 REPRODUCE_EXAMPLES = examples(
@@ -70,6 +70,7 @@ def reproduce_command(
     else:
         for report in reports:
             _print(report)
+        _print_counts(reports)
     words = _command_line(paper, table, datasets, trials, quick, page)
     _write(reports, out, page, words)
     print_text(f"Tables and figures are in {out}.", errors if as_json else console)
@@ -129,6 +130,17 @@ def _print(report: ExperimentReport) -> None:
     for row in report.rows:
         if row.reason:
             print_text(f"{row.label}: {row.reason}", style="dim")
+
+
+def _print_counts(reports: list[ExperimentReport]) -> None:
+    """How many error rates of all reports agree; those that are counted apart in a sentence of their own."""
+    for apart, where in ((False, ""), (True, ", counted apart")):
+        compared, exact, close = total_counts(agreement_counts(report, apart) for report in reports)
+        if compared:
+            words = (
+                f"{compared} error rates are compared{where}: {exact} equal as printed, {close} within 0.005."
+            )
+            print_text(f"\n{words}")
 
 
 def _table(report: ExperimentReport) -> RichTable:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from calibayes._version import __version__
 from calibayes.core.replaced_file import replaced_file
@@ -137,26 +136,67 @@ def compared_error_rates(report: ExperimentReport) -> Iterator[tuple[TableRow, s
                 yield row, name, pair
 
 
-def agreement_counts(report: ExperimentReport) -> tuple[int, int, int]:
-    """Number of error rates compared, equal at the printed digits, and within 0.005."""
-    pairs = [pair for _, _, pair in compared_error_rates(report)]
+Counts = tuple[int, int, int]
+"""Number of error rates compared, equal at the printed digits, and within 0.005."""
+ALL = "all"
+APART = ", counted apart"
+"""Follows the name of what has counts of its own; see `NumberPair`."""
+
+
+def agreement_counts(report: ExperimentReport, apart: bool = False) -> Counts:
+    """Counts of a report, of the numbers that are counted apart or of all others."""
+    pairs = [pair for _, _, pair in compared_error_rates(report) if pair.apart == apart]
     return len(pairs), sum(pair.exact for pair in pairs), sum(pair.close for pair in pairs)
+
+
+def total_counts(counts: Iterable[Counts]) -> Counts:
+    """Sums of counts.
+
+    >>> total_counts([(2, 1, 1), (3, 0, 2)])
+    (5, 1, 3)
+    """
+    compared, exact, close = (sum(numbers) for numbers in zip((0, 0, 0), *counts, strict=True))
+    return compared, exact, close
 
 
 def agreement_summary(reports: Sequence[ExperimentReport]) -> str:
     """Markdown: how many error rates agree in each table, and the reasons for the others."""
-    counts = {report.name: agreement_counts(report) for report in reports}
-    counts = {name: numbers for name, numbers in counts.items() if numbers[0]}
+    counts: dict[str, Counts] = {}
+    for ending in ("", APART):
+        by_table = {report.name + ending: agreement_counts(report, bool(ending)) for report in reports}
+        by_table = {name: numbers for name, numbers in by_table.items() if numbers[0]}
+        counts |= by_table | ({ALL + ending: total_counts(by_table.values())} if by_table else {})
     if not counts:
         return ""
-    counts["all"] = tuple(np.sum(list(counts.values()), axis=0).tolist())
-    lines = ["| table | error rates | equal as printed | within 0.005 | others |"]
-    lines.append("| --- | --- | --- | --- | --- |")
-    lines += [
+    lines = [*_count_table("table", counts), "", "Error rates that differ by more than 0.005, and why:", ""]
+    return "\n".join([*lines, *_differences(reports), ""])
+
+
+def _count_table(what: str, counts: Mapping[str, Counts]) -> list[str]:
+    head = [
+        f"| {what} | error rates | equal as printed | within 0.005 | others |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    return head + [
         f"| {name} | {n} | {exact} | {close} | {n - close} |" for name, (n, exact, close) in counts.items()
     ]
-    lines += ["", "Error rates that differ by more than 0.005, and why:", ""]
-    return "\n".join([*lines, *_differences(reports), ""])
+
+
+TOTAL = re.compile(rf"^\| {ALL}(|{APART}) \| (\d+) \| (\d+) \| (\d+) \|", re.MULTILINE)
+"""The row of a section that has the counts of its paper."""
+
+
+def _overview(sections: Mapping[str, str]) -> str:
+    """Markdown: the counts of all papers, read from their sections, and their sums."""
+    counts = {
+        paper + ending: (int(compared), int(exact), int(close))
+        for paper, text in sections.items()
+        for ending, compared, exact, close in TOTAL.findall(text)
+    }
+    usual = {name: numbers for name, numbers in counts.items() if not name.endswith(APART)}
+    others = {name: numbers for name, numbers in counts.items() if name not in usual}
+    rows = usual | ({"all papers": total_counts(usual.values())} if usual else {}) | others
+    return "\n".join(_count_table("paper", rows)) if rows else ""
 
 
 def _differences(reports: Sequence[ExperimentReport]) -> list[str]:
@@ -186,7 +226,8 @@ def write_page(reports: Sequence[ExperimentReport], path: Path, command: str) ->
         paper_reports = [report for report in reports if report.paper == paper.name]
         if paper_reports:
             sections[paper.name] = _section(paper, paper_reports, command, path)
-    parts = [HEAD, *(sections[paper.name] for paper in PAPERS if paper.name in sections)]
+    ordered = {paper.name: sections[paper.name] for paper in PAPERS if paper.name in sections}
+    parts = filter(None, (HEAD, _overview(ordered), *ordered.values()))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, "\n\n".join(part.strip("\n") for part in parts) + "\n")
     for report in reports:

@@ -40,6 +40,9 @@ class NumberPair:
         Whether the paper truncates numbers instead of rounding them.
     bold : bool
         Whether ours is printed in bold, because it is among the best of its row.
+    apart : bool
+        Whether it is counted apart: it was computed as the paper evidently did, with test rows in the fit, or it is of
+        data that earlier counts do not have.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class NumberPair:
     extra_digits: int = 0
     truncated: bool = False
     bold: bool = False
+    apart: bool = False
 
     @property
     def compared(self) -> bool:
