@@ -311,9 +311,30 @@ def kernel_sum_around_arguments(
                 yield rows, factor, rng.random(m), (0, *ends, m), 0.7, squarings
 
 
+def product_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """Few and many centers, numbers and levels, missing values, rows left out, products of kernels and full matrices."""
+    d = min(d, 12)
+    pairs = np.stack(np.triu_indices(d, 1))
+    scales, levels = -rng.exponential(size=(2, d)), np.where(rng.random(d) < 0.3, [[0.8], [0.1]], 0.0)
+    for m in (k, 300):
+        centers, weights = rng.integers(0, 4, (d, m)).astype(float), rng.integers(1, 4, m) * 0.5
+        own = np.where(rng.random(n) < 0.5, rng.integers(0, m, n), -1)
+        shapes = np.where(rng.random((pairs.shape[1], 1)) < 0.3, [-0.7, 0.4, -0.5], np.nan)
+        rows = rng.integers(0, 4, (n, d)) + np.where(levels[0] > 0, 0.0, 0.1)
+        gappy = np.where(rng.random((n, d)) < 0.2, np.nan, rows)
+        for around, at in (
+            (rows, centers),
+            (gappy, np.where(centers > 2, np.nan, centers)),
+            (gappy[::-1], centers),
+        ):
+            yield around, own, at, weights, scales, levels, pairs, shapes
+        yield rows, own, centers, weights, scales, levels, pairs[:, :0], shapes[:0]
+
+
 CASES = {
     **{name: Case(*case) for name, case in (TREE_CASES | CELL_CASES).items()},
     "kernel_sums_around": Case(joint_density.kernel_sums_around, kernel_sum_around_arguments),
+    "product_sums": Case(joint_density.product_sums, product_sum_arguments),
     "kernel_sums": Case(joint_density.kernel_sums, kernel_sum_arguments),
     "position_counts": Case(grids.position_counts, position_count_arguments),
     "position_scores": Case(grids.position_scores, position_score_arguments),

@@ -197,6 +197,7 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
     packed, sides = np.full((n, k), HALF), np.ones(d, np.int8)
     options = SplitOptions(np.arange(d, dtype=np.int32), 0 * sides, 1.0, 1.0)
     labeled = LabeledRows(labels, weight, 1 + k)
+    no_pairs = np.zeros((2, 0), int), np.zeros((0, 3))
     return {
         "node_sums": (columns, rows, packed),
         "best_split": (np.full((2 * d, k), HALF + 1), first, options),
@@ -233,6 +234,7 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "known_moments": (weight, 0.5),
         "kernel_sums": (x.copy(), np.ones(d), ends, 1.0, [0, 1]),
         "kernel_sums_around": (x, np.ones((d + 2, d)), np.ones(d), ends, 1.0, [0, 1]),
+        "product_sums": (x, labels, np.ones((d, k)), np.ones(k), *np.zeros((2, 2, d)), *no_pairs),
     }
 
 

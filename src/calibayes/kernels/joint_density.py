@@ -20,7 +20,7 @@ from scipy.special import ndtri, xlogy
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_ascending, require_finite
 from calibayes.kernels.cut_points import inverse_cdf_quantile, quantiles, sort_columns
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_ranges, twin
+from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_ranges, ordered_map, twin
 from calibayes.kernels.level_counts import offsets, weighted_counts
 
 STEPS = 15
@@ -321,7 +321,77 @@ def _bin_edges(x: Array, weight: Array) -> Array:
 # -- Kernel densities of columns and of pairs of columns at many rows, by one small matrix product per row ---
 #
 # For a row x let A (d, m) hold the kernels K((x_j - X_lj) / h_j) of column j and training row l with weight w_l. The
-# densities of all pairs of columns (i, j) at x are A diag(w) A' / (n h_i h_j). Leaving row l out sets its column of A to 0.
+# densities of all pairs of columns (i, j) at x are A diag(w) A' / (n h_i h_j). To leave a row out its weight is set to 0.
+
+
+def native_product_sums(
+    module: Any,
+    rows: Array,
+    own: Array,
+    centers: Array,
+    weights: Array,
+    scales: Array,
+    levels: Array,
+    pairs: Array,
+    shapes: Array,
+) -> Any:
+    if not (is_matrix(rows, "f") and is_matrix(centers, "f")):
+        return NotImplemented
+    arrays = as_float64(centers), as_float64(weights), as_float64(scales), as_float64(levels)
+    single, of_pairs = np.empty(rows.shape), np.empty((len(rows), pairs.shape[1]))
+    further = as_int64(pairs), as_float64(shapes)
+    module.product_sums(as_float64(rows), as_int64(own), *arrays, *further, single, of_pairs)
+    return single, of_pairs
+
+
+@twin(native_product_sums)
+def product_sums(
+    rows: Array,
+    own: Array,
+    centers: Array,
+    weights: Array,
+    scales: Array,
+    levels: Array,
+    pairs: Array,
+    shapes: Array,
+) -> tuple[Array, Array]:
+    """Weighted sums of kernels around rows (n, d) at centers (d, m), of columns (n, d) and of pairs of columns (n, pairs).
+
+    ``own`` (n,) is the center of which one copy is left out, or negative. The kernel of column j is exp(scale * gap^2) with
+    ``scales[0, j]`` for its own sum and ``scales[1, j]`` for pairs. Where ``levels[0, j]`` is positive the column has levels,
+    and its kernels are ``levels[0, j]`` at an equal one and ``levels[1, j]`` at another. The kernel of a missing value (NaN)
+    is 0. ``shapes`` (pairs, 3) has the exponents of x^2, xy and y^2 of pairs with a full bandwidth matrix, and NaN for
+    pairs whose kernel is the product of those of their columns.
+    """
+    gaps = rows[:, :, None] - centers
+    weighted = np.broadcast_to(weights, (len(rows), len(weights))).copy()
+    training = np.flatnonzero((own >= 0) & (own < len(weights)))
+    weighted[training, own[training]] = np.maximum(weights[own[training]] - 1.0, 0.0)
+    single = _column_kernels(gaps, scales[0], levels)
+    of_columns = np.matmul(single, weighted[:, :, None])[:, :, 0]
+    if not pairs.shape[1]:
+        return of_columns, np.empty((len(rows), 0))
+    double = _column_kernels(gaps, scales[1], levels)
+    products = (double * weighted[:, None]) @ double.transpose(0, 2, 1)
+    of_pairs = products[:, pairs[0], pairs[1]]
+    for pair in np.flatnonzero(~np.isnan(shapes[:, 0])):
+        x, y = gaps[:, pairs[0, pair]], gaps[:, pairs[1, pair]]
+        square, cross, other_square = shapes[pair]
+        kernels = np.exp((square * x + cross * y) * x + other_square * y**2)
+        of_pairs[:, pair] = (np.nan_to_num(kernels) * weighted).sum(axis=1)
+    return of_columns, of_pairs
+
+
+def _column_kernels(gaps: Array, scales: Array, levels: Array) -> Array:
+    """Unnormalized kernels of gaps (b, d, m), 0 where they are NaN."""
+    kernels = np.square(gaps)
+    kernels *= scales[:, None]
+    np.exp(kernels, out=kernels)
+    for j in np.flatnonzero(levels[0] > 0):
+        kernels[:, j] = np.where(gaps[:, j] == 0, levels[0, j], levels[1, j])
+    kernels[np.isnan(gaps)] = 0.0
+    return kernels
+
 
 CELLS_PER_BLOCK = 2**20
 """Kernels (rows times d times m) that are computed at a time."""
@@ -364,36 +434,22 @@ class ProductKernel:
         ``pairs`` (2, pairs) are positions of columns; ``positions`` (n,) are the positions of the rows among the training
         rows, of which one copy is left out, -1 for other rows.
         """
-        d, m = self.centers.shape
-        size = max(1, CELLS_PER_BLOCK // (d * m))
-        for first in range(0, len(rows), size):
-            block = slice(first, min(first + size, len(rows)))
-            yield block, *self._block_densities(rows[block], pairs, positions[block])
+        size = max(1, CELLS_PER_BLOCK // self.centers.size)
+        blocks = [slice(first, min(first + size, len(rows))) for first in range(0, len(rows), size)]
+        order = np.lexsort(pairs[::-1])  # pairs with the same first column are faster side by side
+        scales, levels = -0.5 / np.square([self.single, self.double]), np.zeros((2, len(self.centers)))
+        left_out = np.where(positions >= 0, np.minimum(self.weights[positions], 1.0), 0.0)
+        mass = np.maximum(self.weights.sum() - left_out, np.finfo(float).tiny)[:, None]
+        single = mass * (self.single * math.sqrt(2 * math.pi))
+        double = 2 * math.pi * self.double[pairs[0]] * self.double[pairs[1]]
+        shape = scales, levels, pairs[:, order], np.full((len(order), 3), np.nan)
 
-    def _block_densities(self, rows: Array, pairs: Array, positions: Array) -> tuple[Array, Array]:
-        squares = rows[:, :, None] - self.centers
-        np.square(squares, out=squares)
-        training = np.flatnonzero(positions >= 0)
-        left_out = np.zeros(len(rows))
-        left_out[training] = np.minimum(self.weights[positions[training]], 1.0)
-        mass = np.maximum(self.weights.sum() - left_out, np.finfo(float).tiny)
-        remaining = 1.0 - left_out[training] / self.weights[positions[training]]
-        single = self._kernels(squares, self.single)
-        single[training, :, positions[training]] = remaining[:, None]
-        by_column = single @ self.weights / (mass[:, None] * (self.single * math.sqrt(2 * math.pi)))
-        if not pairs.shape[1]:
-            return by_column, np.empty((len(rows), 0))
-        double = self._kernels(squares, self.double)
-        double[training, :, positions[training]] = np.sqrt(remaining)[:, None]
-        products = (double * self.weights) @ double.transpose(0, 2, 1)
-        scale = 2 * math.pi * self.double[pairs[0]] * self.double[pairs[1]]
-        return by_column, products[:, pairs[0], pairs[1]] / (mass[:, None] * scale)
+        def sums(block: slice) -> tuple[slice, Array, Array]:
+            around = rows[block], positions[block], self.centers, self.weights
+            of_columns, of_pairs = product_sums(*around, *shape)
+            return block, of_columns / single[block], of_pairs[:, np.argsort(order)] / (mass[block] * double)
 
-    @staticmethod
-    def _kernels(squares: Array, bandwidth: Array) -> Array:
-        """Unnormalized Gaussian kernels of squared gaps (b, d, m) with bandwidths (d,)."""
-        kernels = squares * (-0.5 / bandwidth**2)[:, None]
-        return np.exp(kernels, out=kernels)
+        return ordered_map(sums, blocks)
 
 
 # -- Transformation of columns to normal scores by their ranks -----------------------------------------------

@@ -7,6 +7,7 @@
 #include "kernel_sums.hpp"
 #include "node_sums.hpp"
 #include "posterior.hpp"
+#include "product_sums.hpp"
 #include "sparse.hpp"
 #include "column_sweeps.hpp"
 #include "level_comparison.hpp"
@@ -57,6 +58,7 @@ const Kernels& kernels() {
         largest,
         kernel_sums,
         kernel_sums_around,
+        product_sums,
         {node_sums<0>, node_sums<1>, node_sums<2>, node_sums<3>, node_sums<4>, node_sums<5>, node_sums<6>, node_sums<7>,
          node_sums<8>},
         known_moments,

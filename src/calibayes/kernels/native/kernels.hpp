@@ -22,6 +22,7 @@ constexpr Int WIDEST = 16;     // most classes processed at a time
 constexpr Int WIDTHS = 5;      // number of widths of packed rows: 2, 4, 8, 12 or 16 numbers
 constexpr Int MOST_SQUARINGS = 64;  // a number from 0 to 1 is 0 or 1 after so many squarings
 constexpr int TOGETHER = 8;    // rows whose distances to centers are computed together
+constexpr Int CENTERS = 128;  // centers of product kernels processed at a time
 constexpr Int BESIDE = 16;     // lanes of kernel sums; their scratch has this many numbers per step
 constexpr Int ROWS = 64;       // rows of numbers or posteriors processed at a time; the scratch of posteriors has 2 * ROWS * k numbers
 
@@ -126,6 +127,16 @@ struct LeftOutTables {
     const double *mean, *scale, *inverse, *least;
 };
 
+// Centers (d, m) with weights (m,), and rows (n, d) around which their kernels are summed; `own` is the center of which one
+// copy is left out, or negative. The kernel of a column has the exponent scale * gap^2, with one scale for its own sum and one
+// for pairs, (2, d); `levels` (2, d) are the kernels of an equal and of another level, 0 for numbers. `shapes` (p, 3) are the
+// exponents of x^2, xy, y^2 of a pair with a full bandwidth matrix; NaN for products of kernels.
+struct ProductKernels {
+    const double *rows, *centers, *weights, *scales, *levels, *shapes;
+    const Int *own, *pairs;
+    Int n, d, m, p;
+};
+
 struct Kernels {
     const char* name;
     // Largest code of each column; negative codes and NaN count as the largest unsigned number.
@@ -185,6 +196,7 @@ struct Kernels {
     void (*kernel_sums_around)(const double* rows, Int n, Int d, const double* factor, Int m, const double* weight,
                                const Int* ends, Int k, double scale, const Int* gaps, Int steps, double* sums,
                                double* nearest, double* lanes, double* away);
+    void (*product_sums)(const ProductKernels&, double* single, double* pairs, double* scratch);
     // Adds the numbers (m, k) of given rows to the sums of the first columns of a word, (columns, BINS, k).
     void (*node_sums[AT_ONCE])(const std::uint64_t* words, const std::int32_t* rows, Int m, const Int* packed, Int k,
                                int columns, Int* sums);

@@ -174,6 +174,30 @@ static void kernel_sums_around(In<double, 2> rows, In<double, 2> factor, In<doub
                                 steps, sums.data(), nearest.data(), lanes.data(), away.data());
 }
 
+static void product_sums(In<double, 2> rows, In<Int, 1> own, In<double, 2> centers, In<double, 1> weights,
+                         In<double, 2> scales, In<double, 2> levels, In<Int, 2> pairs, In<double, 2> shapes,
+                         Out<double, 2> single, Out<double, 2> twice) {
+    const Int n = rows.shape(0), d = rows.shape(1), m = centers.shape(1), p = pairs.shape(1);
+    demand(d < MOST_SIZE && m < MOST_SIZE && p < MOST_SIZE, "expected fewer than 2^31 columns, centers and pairs");
+    demand_aligned(rows, "rows (n, d)");
+    demand_shape(own, "own centers (n,)", {n});
+    demand_shape(centers, "centers (d, m)", {d, m});
+    demand_shape(weights, "weights (m,)", {m});
+    demand_shape(scales, "scales (2, d)", {2, d});
+    demand_shape(levels, "kernels of levels (2, d)", {2, d});
+    demand_shape(pairs, "pairs (2, p)", {2, p});
+    demand_shape(shapes, "shapes (p, 3)", {p, 3});
+    demand_shape(single, "sums of columns (n, d)", {n, d});
+    demand_shape(twice, "sums of pairs (n, p)", {n, p});
+    for (Int q = 0; q < 2 * p; ++q) demand(pairs.data()[q] >= 0 && pairs.data()[q] < d, "pairs must be two columns");
+    std::vector<double> scratch(static_cast<std::size_t>(2 * d * calibayes::CENTERS + 8 * (d + p)));
+    const calibayes::ProductKernels of{rows.data(),   centers.data(), weights.data(), scales.data(), levels.data(),
+                                       shapes.data(), own.data(),     pairs.data(),   n,             d,
+                                       m,             p};
+    nb::gil_scoped_release free;
+    chosen().product_sums(of, single.data(), twice.data(), scratch.data());
+}
+
 static void power_sums(Table x, In<double, 1> center, In<double, 2> weights, Out<double, 3> out) {
     const auto rows = numbers_of(x);
     const Int k = classes_of(weights, 1), d = rows.d;
@@ -300,6 +324,10 @@ NB_MODULE(_native, m) {
     m.def("kernel_sums_around", apart<kernel_sums_around>, nb::arg("rows").noconvert(), nb::arg("factor").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("ends").noconvert(), nb::arg("scale"), nb::arg("gaps").noconvert(),
           nb::arg("sums").noconvert(), nb::arg("nearest").noconvert());
+    m.def("product_sums", apart<product_sums>, nb::arg("rows").noconvert(), nb::arg("own").noconvert(),
+          nb::arg("centers").noconvert(), nb::arg("weights").noconvert(), nb::arg("scales").noconvert(),
+          nb::arg("levels").noconvert(), nb::arg("pairs").noconvert(), nb::arg("shapes").noconvert(),
+          nb::arg("single").noconvert(), nb::arg("twice").noconvert());
     m.doc() = "The native kernels; `calibayes.kernels` calls them.";
     m.def("power_sums", apart<power_sums>, nb::arg("x").noconvert(), nb::arg("center").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("out").noconvert());
