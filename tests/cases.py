@@ -407,6 +407,8 @@ RULES = {
     "rc-fixed": rules.RC(step=0.1),
     "rc-schedule": rules.RC(step=rules.Schedule(lambda update: 1.0 / update)),
     "tm": rules.TM(),
+    "tm-by-class": rules.TM(invalid="by_class"),
+    "rc-stop": rules.RC(invalid="stop"),
     "dfe": rules.DFE(),
     "gdt": rules.GDT(lam=0.5),
     "em": rules.EM(),

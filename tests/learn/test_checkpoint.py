@@ -65,9 +65,10 @@ def test_every_family_and_rule_continues_to_the_same_bits(family, rule, tmp_path
     case, rule = FAMILIES[family], RULES[rule]
     source = source_of(case, rows=17)
     whole, snapshots = finished(case, rule, source)
-    middle = through_a_file(snapshots[len(snapshots) // 2 - 1], tmp_path / "run")
+    half = max(len(snapshots) // 2, 1)  # a rule may end training at its start
+    middle = through_a_file(snapshots[half - 1], tmp_path / "run")
     continued, rest = finished(case, rule, source, middle)
-    assert len(rest) == len(snapshots) - len(snapshots) // 2
+    assert len(rest) == len(snapshots) - half
     assert_same_run(whole, continued)
 
 

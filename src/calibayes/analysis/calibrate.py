@@ -70,7 +70,7 @@ def _calibrated(fitted: Fitted, rows: TrainingRows, recipe: Recipe) -> Fitted:
     plan, rule = recipe.plan(recipe.draw_seed()), recipe.rule
     source = Assembly(fitted.binding, fitted.model, fitted.classes).source(rows)
     sweep = None if plan.batch_size is None else mini_batches(source, plan.batch_size, plan.seed)
-    state, stop = rule.begin(fitted.model, start), stop_named(plan.stop)
+    state, stop = rule.begin(fitted.model, start), stop_named(plan.stop, plan.rule)
     run = Run(fitted.model, rule, state, stop=stop, limit=plan.max_iter, sweep=sweep)
     learn([run], source, recipe.engine, plan.callbacks)
     return _after(replace(fitted, rule=rule, is_additive=False).with_extra("receipts", ()), run)

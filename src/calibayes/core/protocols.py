@@ -198,6 +198,9 @@ class Model(Protocol):
     def keep_valid(self, current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
         """The proposed statistics, invalid ones replaced by the current value, and how many were replaced."""
 
+    def keep_valid_classes(self, current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
+        """`keep_valid` by class: a class with an invalid statistic keeps the current value of all its statistics."""
+
     def gradient_step(self, parameters: ModelArrays, direction: ModelArrays, rate: float) -> ModelArrays: ...
 
     def log_prior(self, parameters: ModelArrays) -> float: ...
@@ -228,6 +231,10 @@ class StepControl(Protocol):
         """
 
 
+class InvalidUpdateError(ArithmeticError):
+    """An update whose statistics have no valid parameters, under a rule that ends training there."""
+
+
 class Rule(Protocol):
     """Which weights and which step. A rule never loops, reads data or logs."""
 
@@ -248,6 +255,10 @@ class Rule(Protocol):
     @property
     def is_closed_form(self) -> bool:
         """Whether one update from any state reaches the optimum."""
+
+    @property
+    def stop(self) -> str:
+        """What the stop "objective" means: "objective", no gain in the rule's objective, or "soft_error"."""
 
     @property
     def maximizes_objective(self) -> bool:
@@ -292,7 +303,7 @@ class Rule(Protocol):
         """The next state and the number of statistics that kept their old value.
 
         ``direction`` is statistics(X, W) over ``share`` of the data, whose total weight is ``size``. Raises
-        FloatingPointError if the state is not finite.
+        FloatingPointError if the state is not finite, and InvalidUpdateError if training is to end before an invalid update.
         """
 
 

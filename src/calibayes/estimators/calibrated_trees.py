@@ -69,7 +69,7 @@ def grown_model(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
     model = prepared(assembly.model, data, source, engine, k)
     leaves = cast(Leaves, assembly.binding.encoders[TREES])
     start = recipe.rule.begin(model, grown_statistics(leaves, data.statistics))
-    run = Run(model, recipe.rule, start, stop=stop_named(recipe.stop), limit=recipe.max_iter)
+    run = Run(model, recipe.rule, start, stop=stop_named(recipe.stop, recipe.rule), limit=recipe.max_iter)
     notes = {"trees": leaves.forest.count, "held_out_log_loss": leaves.losses}
     fitted = begin(assembly._replace(model=model, notes=notes), recipe.rule, data.statistics)
     if recipe.max_iter:

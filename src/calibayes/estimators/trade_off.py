@@ -201,7 +201,7 @@ def _path_scores(
     for lam in lams:
         rule, runs = GDT(lam=lam), []
         for model, statistics, fold in zip(models, starts, folds, strict=True):
-            start, stop = rule.begin(model, statistics), stop_named(plan.stop)
+            start, stop = rule.begin(model, statistics), stop_named(plan.stop, plan.rule)
             runs.append(Run(model, rule, start, stop, plan.max_iter, view=fold.view))
         learn(runs, source, recipe.engine, plan.callbacks)
         for problem in filter(None, map(problem_of, runs)):

@@ -134,6 +134,30 @@ def _checked_probabilities(given: Array, k: int) -> Array:
     return np.asarray(fixed / fixed.sum())
 
 
+# -- Statistics by class: the first axis of an array is that of classes or of components, or has one entry for all
+
+
+def _is_shared(arrays: Arrays, of_class: Array) -> bool:
+    """Whether an array has one entry for all classes or components, whose classes are ``of_class``."""
+    return any(len(array) != len(of_class) for array in arrays.values())
+
+
+def _changed(valid: Arrays, proposed: Arrays, of_class: Array) -> Array:
+    """The classes in which valid statistics differ from the proposed ones."""
+    differs = np.zeros(len(of_class), dtype=bool)
+    for name, array in valid.items():
+        differs |= (array != proposed[name]).reshape(len(array), -1).any(axis=1)
+    return np.asarray(of_class[differs])
+
+
+def _keep(current: Arrays, proposed: Arrays, mask: Array) -> Arrays:
+    """The proposed statistics, with the current ones in the entries of a mask."""
+    return {
+        name: np.where(mask[: len(new)].reshape(-1, *[1] * (new.ndim - 1)), current[name], new)
+        for name, new in proposed.items()
+    }
+
+
 def _traits(families: Mapping[str, Family]) -> dict[str, Any]:
     """What a `Product` records about bound families."""
     sizes = [family.size for family in families.values() if isinstance(family, abilities.Sized)]
@@ -278,6 +302,22 @@ class Product:
         prior, frozen = self.prior.keep_valid(current[PRIOR], proposed[PRIOR], frozen_classes)
         statistics = {name: family.statistics for name, family in checked.items()}
         return {PRIOR: prior, **statistics}, frozen + sum(family.frozen for family in checked.values())
+
+    def keep_valid_classes(self, current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
+        """A class with an invalid statistic keeps all; with statistics that classes share, all classes keep theirs."""
+        valid, frozen = self.keep_valid(current, proposed)
+        if not frozen:
+            return valid, 0
+        every_class = np.arange(len(self.prior.layout.classes))
+        entries = {name: getattr(part, "component_classes", every_class) for name, part in self.parts.items()}
+        kept = [_changed(valid[name], proposed[name], of_class) for name, of_class in entries.items()]
+        frozen_classes = reduce(or_, [np.isin(every_class, classes) for classes in kept])
+        if any(_is_shared(proposed[name], of_class) for name, of_class in entries.items()):
+            frozen_classes[:] = True
+        masks = {name: frozen_classes[of_class] for name, of_class in entries.items()}
+        statistics = {name: _keep(current[name], proposed[name], mask) for name, mask in masks.items()}
+        sizes = [mask[: len(a)].sum() * a[0].size for n, mask in masks.items() for a in proposed[n].values()]
+        return statistics, int(sum(sizes))
 
     # -- parameters ----------------------------------------------------------------------------------------------
 

@@ -92,7 +92,8 @@ class RunSnapshot:
             require_array(f"history {name!r}", values, (len(self.history["objective"]),))
         require(self.updates >= 0, "history has no entry")
         require(0 <= self.best_iter <= self.updates, f"best_iter is {self.best_iter}")
-        is_possible = self.updates < self.passes <= MOST_COUNTED and 0 <= self.rejections <= self.passes
+        # Steps that overflow, or that a rule refuses, are rejected without a pass.
+        is_possible = self.updates < self.passes <= MOST_COUNTED and 0 <= self.rejections <= MOST_COUNTED
         counts = f"{self.passes} passes for {self.updates} updates, and {self.rejections} rejections"
         require(is_possible, counts)
 

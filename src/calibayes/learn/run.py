@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from calibayes.core.named_arrays import combine
-from calibayes.core.protocols import Array, Block, Engine, Model, ModelArrays, Rule, Source, State
+from calibayes.core.protocols import (
+    Array,
+    Block,
+    Engine,
+    InvalidUpdateError,
+    Model,
+    ModelArrays,
+    Rule,
+    Source,
+    State,
+)
 from calibayes.kernels.dispatch import map_items
 from calibayes.kernels.posterior import (
     NEGLIGIBLE,
@@ -307,7 +317,7 @@ class Run:
         return -entry.objective if self.rule.maximizes_objective else entry.soft_error
 
     def _propose_next(self) -> None:
-        """Propose the step that the rule's control chooses; end if it gives up, or if an unguarded step overflows."""
+        """Propose the step that the rule's control chooses; end if it gives up, or if an unguarded step cannot be taken."""
         control = self.rule.control
         step = control.step(self.updates + 1, self.previous, self.rejections)
         while step is not None:
@@ -318,6 +328,9 @@ class Run:
                 if not control.guarded:
                     self._diverge()
                     return
+            except InvalidUpdateError:
+                if not control.guarded:
+                    break
             self.rejections += 1
             step = control.step(self.updates + 1, step, self.rejections)
         self.done = self.converged = True

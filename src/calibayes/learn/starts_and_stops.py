@@ -247,10 +247,12 @@ def start_named(start: str | Start, seed: int) -> Start:
     return resolve("start", start, names, ability="weights", example="RandomLabels()")
 
 
-def stop_named(stop: Any) -> Stop:
-    """The stop of that name, the stop itself, or any of several."""
+def stop_named(stop: Any, rule: Rule | None = None) -> Stop:
+    """The stop of that name, the stop itself, or any of several; "objective" is what the rule means by it."""
     if isinstance(stop, list | tuple):
-        return AnyOf(tuple(stop_named(part) for part in stop))
+        return AnyOf(tuple(stop_named(part, rule) for part in stop))
+    if rule is not None and isinstance(stop, str) and stop == "objective":
+        stop = rule.stop
     return resolve("stop", stop, STOPS, ability="unfinished", example="Patience()")
 
 

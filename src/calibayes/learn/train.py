@@ -131,7 +131,7 @@ def train(
     model = prepared(model, data, source, engine, k)
     if plan.recorder is not None:
         plan.recorder.begin(training_fingerprints(model, source, engine))
-    start, stop = start_named(plan.start, plan.seed), stop_named(plan.stop)
+    start, stop = start_named(plan.start, plan.seed), stop_named(plan.stop, plan.rule)
     from_data = isinstance(start, Data)
     most = int(not from_data) if closed else plan.max_iter
     stop = ValidationLoss(stop) if data.held_out else stop

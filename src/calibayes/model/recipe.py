@@ -184,7 +184,7 @@ class Recipe:
     def verify(self) -> None:
         """Raises ValueError if there is no such stop or start."""
         plan = self.plan()
-        stop_named(plan.stop)
+        stop_named(plan.stop, plan.rule)
         start_named(plan.start, plan.seed)
 
     def draw_seed(self) -> int:

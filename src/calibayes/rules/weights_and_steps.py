@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from operator import attrgetter
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from calibayes.core.abilities import Conjugate, CountStatistics, NaturalParameters, Penalized
 from calibayes.core.named_arrays import add, combine
-from calibayes.core.protocols import Array, Family, Model, ModelArrays, Rule, State, StepControl, resolve
+from calibayes.core.protocols import (
+    Array,
+    Family,
+    InvalidUpdateError,
+    Model,
+    ModelArrays,
+    Rule,
+    State,
+    StepControl,
+    resolve,
+)
 from calibayes.kernels.posterior import log_normalize
 
 LONGEST = 1e6
@@ -117,11 +128,43 @@ def step_control(step: float | StepControl | None, default: StepControl) -> Step
     return cast(StepControl, step)
 
 
+# -- What happens to an update whose statistics have no valid parameters, such as a negative count -----------
+
+
+def _all_or_end(model: Model) -> Callable[[ModelArrays, ModelArrays], tuple[ModelArrays, int]]:
+    """From current and proposed statistics to the proposed ones. Raises InvalidUpdateError if one of them is invalid."""
+
+    def checked(current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
+        statistics, frozen = model.keep_valid(current, proposed)
+        if frozen:
+            raise InvalidUpdateError(f"{frozen} statistics would be invalid")
+        return statistics, 0
+
+    return checked
+
+
+INVALID: Mapping[str, Callable[[Model], Any]] = {
+    "freeze": attrgetter("keep_valid"),
+    "by_class": attrgetter("keep_valid_classes"),
+    "stop": _all_or_end,
+}
+"""Name -> from a model to the function of current and proposed statistics that gives those after the update."""
+STOPS = ("objective", "soft_error")
+
+
+def unknown(name: str, given: Any, known: Collection[str]) -> ValueError:
+    """The error for a parameter that is none of the known names."""
+    return ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}")
+
+
 class Update:
     """``S <- (1 - step * shrink) * S + step * statistics(X, W)``; invalid statistics keep their old value.
 
     The state is the statistics; the parameters follow from them by the model's closed form.
     """
+
+    invalid: str = "freeze"
+    stop: str = "objective"
 
     needs: ClassVar[tuple[type, ...]] = ()
     is_closed_form: ClassVar[bool] = False
@@ -147,7 +190,7 @@ class Update:
         self, model: Model, state: State, direction: ModelArrays, step: float, size: float, share: float = 1.0
     ) -> tuple[State, int]:
         proposed = combine(1.0 - step * share * self.shrink, state.value, step, direction)
-        statistics, frozen = model.keep_valid(state.value, proposed)
+        statistics, frozen = INVALID[self.invalid](model)(state.value, proposed)
         return self.begin(model, statistics), frozen
 
 
@@ -240,6 +283,14 @@ class RC(Blend):
     step : float or step control, optional
         A number is the papers' fixed step (theirs is 0.1). By default the step adapts: it starts at 0.5, grows while
         the conditional log likelihood rises, and is halved when it would fall.
+    invalid : {"freeze", "by_class", "stop"}, default="freeze"
+        What happens to statistics that an update would make invalid, such as a negative count or an indefinite covariance.
+        "freeze": they keep their value, and all others change (rc-probabilistic-2024, section III). "by_class": a class with
+        such a statistic keeps all its statistics; where classes share statistics, such as one covariance, all classes do.
+        "stop": training ends before the update; a step that adapts is halved first.
+    stop : {"objective", "soft_error"}, default="objective"
+        What ``stop="objective"``, the default of the estimators, means under this rule: no gain in the conditional log
+        likelihood, or, as in the papers, a rise of the soft error (one minus the probability of the true class).
 
     Examples
     --------
@@ -250,12 +301,30 @@ class RC(Blend):
     """
 
     step: float | StepControl | None = None
+    invalid: str = "freeze"
+    stop: str = "objective"
     control: StepControl = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "rc"
 
     def __post_init__(self) -> None:
+        if repr(self.invalid) not in map(repr, INVALID):
+            raise unknown("invalid", self.invalid, INVALID)
+        if repr(self.stop) not in map(repr, STOPS):
+            raise unknown("stop", self.stop, STOPS)
         object.__setattr__(self, "control", step_control(self.step, Backtracking()))
+
+    @classmethod
+    def paper(cls, step: float = 0.1, invalid: str = "freeze") -> Self:
+        """Algorithm 1 of rc-generative-2025: a fixed step, until the soft error rises; its lowest value is kept.
+
+        The papers count the start as iteration 1, so that their 64 iterations are ``max_iter=63``. With ``stop=None`` an
+        estimator makes all of them, and uses the one with the lowest soft error, as their tables do.
+
+        >>> RC.paper()
+        RC(step=0.1, invalid='freeze', stop='soft_error')
+        """
+        return cls(step, invalid, "soft_error")
 
 
 @dataclass(frozen=True)
@@ -273,6 +342,15 @@ class TM(RC):
     step: float | StepControl | None = 1.0
 
     name: ClassVar[str] = "tm"
+
+    @classmethod
+    def paper(cls, step: float = 1.0, invalid: str = "freeze") -> Self:
+        """`RC.paper` with step 1.
+
+        >>> TM.paper(invalid="stop")
+        TM(step=1.0, invalid='stop', stop='soft_error')
+        """
+        return super().paper(step, invalid)
 
 
 @dataclass(frozen=True)
@@ -334,6 +412,8 @@ class GD(Blend):
     Parameters
     ----------
     step : float or step control, default=0.1
+    stop : {"objective", "soft_error"}, default="objective"
+        What ``stop="objective"``, the default of the estimators, means under this rule (see `RC`).
 
     Examples
     --------
@@ -344,6 +424,7 @@ class GD(Blend):
     """
 
     step: float | StepControl = 0.1
+    stop: str = "objective"
     control: StepControl = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "gd"
@@ -351,7 +432,18 @@ class GD(Blend):
     keeps_statistics: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        if repr(self.stop) not in map(repr, STOPS):
+            raise unknown("stop", self.stop, STOPS)
         object.__setattr__(self, "control", step_control(self.step, Fixed(0.1)))
+
+    @classmethod
+    def paper(cls, step: float = 0.1) -> Self:
+        """Gradient descent as in the papers: a fixed step, until the soft error rises (see `RC.paper`).
+
+        >>> GD.paper()
+        GD(step=0.1, stop='soft_error')
+        """
+        return cls(step, "soft_error")
 
     def begin(self, model: Model, statistics: ModelArrays) -> State:
         return self.state(model, model.parameters(statistics))
@@ -392,6 +484,9 @@ class DFE(Update):
     Parameters
     ----------
     step : float or step control, default=1
+    stop : {"objective", "soft_error"}, default="objective"
+        What ``stop="objective"``, the default of the estimators, means under this rule (see `RC`). "objective" is the
+        conditional log likelihood.
 
     Examples
     --------
@@ -402,18 +497,30 @@ class DFE(Update):
     """
 
     step: float | StepControl = 1.0
+    stop: str = "objective"
     control: StepControl = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "dfe"
     needs: ClassVar[tuple[type, ...]] = (CountStatistics,)
 
     def __post_init__(self) -> None:
+        if repr(self.stop) not in map(repr, STOPS):
+            raise unknown("stop", self.stop, STOPS)
         control = step_control(self.step, Fixed(1.0))
         if control.guarded:
             raise ValueError(
                 f"DFE has no objective for an adaptive step: give a fixed step or a schedule, got {self.step!r}"
             )
         object.__setattr__(self, "control", control)
+
+    @classmethod
+    def paper(cls, step: float = 0.1) -> Self:
+        """The comparisons of the papers: step 0.1, until the soft error rises (see `RC.paper`). Su et al. have step 1.
+
+        >>> DFE.paper()
+        DFE(step=0.1, stop='soft_error')
+        """
+        return cls(step, "soft_error")
 
     def weights(self, onehot: Array, posterior: Array) -> Array:
         return onehot * (1.0 - np.sum(onehot * posterior, axis=1, keepdims=True))
@@ -468,7 +575,7 @@ def rule_named(rule: str | Rule) -> Rule:
     """The rule of that name with its defaults, or the rule itself.
 
     >>> rule_named("rc")
-    RC(step=None)
+    RC(step=None, invalid='freeze', stop='objective')
     """
     if isinstance(rule, str) and rule in NAMES:
         return NAMES[rule]()
