@@ -44,6 +44,7 @@ from calibayes.families import (
     WithinClasses,
 )
 from calibayes.families.covariance_shapes import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.families.sequences import MarkovChain
 from calibayes.kernels import cut_points
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array
@@ -313,6 +314,19 @@ def kernel_levels(**options):
     )
 
 
+def sequences(family, symbols=3, length=4, **options):
+    """Sequences of few symbols that come in other orders in other classes; each position is a column."""
+    rng, n = generator(11), 3 * N
+    codes = np.zeros((n, length), dtype=np.int8)
+    codes[:, 0] = rng.integers(0, symbols, n)
+    for t in range(1, length):
+        step = np.where(rng.random(n) < 0.6, np.arange(n) % K, rng.integers(0, symbols, n))
+        codes[:, t] = (codes[:, t - 1] + step) % symbols
+    layout, counts = Layout(CLASSES, ("x0",), levels=(symbols,)), np.full(n, length)
+    support = (_everything((symbols,) * length), 1.0)
+    return FamilyCase(family.bind(layout), codes, K, support, counts_per_row=counts, **options)
+
+
 BINS, GRID = AdaptiveBins(few=8, parts=6), Grid(24)
 SHAPES = (Full(), Tied(), Diagonal(), TiedDiagonal(), Spherical(), TiedSpherical())
 
@@ -364,6 +378,13 @@ FAMILIES = {
     "kernel-pair-bins": pair(KernelPair(OverBins(), 0.0), BINS),
     "kernel-pair-grid": pair(KernelPair(Silverman()), GRID),
     "log-normal": log_normal(),
+    "chain-0": sequences(MarkovChain(order=0)),
+    "chain": sequences(MarkovChain(order=2)),
+    "chain-map": sequences(MarkovChain(order=1, alpha=0.5), scale_free=False),
+    "chain-back-off": sequences(
+        MarkovChain(order=2, alpha=0.5, back_off=3.0), scale_free=False, maximizes_likelihood=False
+    ),
+    "chain-positions": sequences(MarkovChain(order=1, positions=2)),
     "poisson": poisson(),
     "poisson-gamma": poisson(prior=Gamma(2.0, 1.0)),
     "poisson-gamma-mean": poisson(prior=Gamma()),

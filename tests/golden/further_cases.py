@@ -20,6 +20,7 @@ from calibayes.dependence import (
 )
 from calibayes.encoders import Flags, Grid, InformedBins, KMeansBins, Levels, UniformBins
 from calibayes.families.covariance_shapes import Ridge, TowardsIdentity, TowardsSphere
+from calibayes.sequences import MarkovChain, SequenceClassifier, Sequences
 from calibayes.trust import Privacy
 from tests.files.cases import ModelCase, counts, gappy, mixed, single
 
@@ -53,6 +54,17 @@ def by_hand(*parts, **options):
 
 def gaussian(shape, **options):
     return by_hand(("g", f.Gaussian(shape, prior=f.WithinClasses(), **options), cb.every))
+
+
+def clicks():
+    """A column of paths of several lengths, with a gap, and one of words."""
+    X, y = counts()
+    pages = np.array(["home", "help", "cart", "", "pay"])
+    paths = [
+        ">".join(pages[(codes * (label + 1)) % 5]) for codes, label in zip(X.astype(int), y, strict=True)
+    ]
+    words = ["ab" * (label + 1) + "c" * int(codes[0] % 4) for codes, label in zip(X, y, strict=True)]
+    return pd.DataFrame({"path": paths, "word": words}), y
 
 
 def trained(start, stop):
@@ -133,6 +145,13 @@ CASES = {
     "bonferroni": ModelCase(
         cb.LogDensityFeatures(measure=MutualInformation(4), selection=SignificantPairs(0.5, bonferroni)),
         counts,
+    ),
+    "paths of clicks": ModelCase(
+        SequenceClassifier(family=MarkovChain(1, back_off=2.0, prior=f.Dirichlet(3.0)), separator=">"),
+        clicks,
+    ),
+    "sequences by hand": ModelCase(
+        by_hand(("s", MarkovChain(order=1, alpha=1.0, positions=2), ["word"], Sequences())), clicks
     ),
     "top pairs": ModelCase(
         cb.SparseLogBivariateClassifier(measure=Pearson(), selection=TopFraction(0.5), cv=2), counts

@@ -50,8 +50,11 @@ def with_remaining_levels(
             encoders[name], codes = encoders[name].restricted_to(np.where(counts > LEAST_COUNT, counts, 0.0))
             if codes is not None:
                 moved[name] = codes
+                each = list(codes) * (
+                    columns[name].shape[1] // len(codes)
+                )  # positions of sequences share codes
                 recoded_columns = [  # -1 for a level that was removed
-                    np.append(new, -1)[column] for new, column in zip(codes, columns[name].T, strict=True)
+                    np.append(new, -1)[column] for new, column in zip(each, columns[name].T, strict=True)
                 ]
                 columns[name] = np.stack(recoded_columns, axis=1)
     if not moved:

@@ -110,7 +110,7 @@ class Family(Protocol):
     def reads(self) -> str:
         """The encoding of its columns.
 
-        "numbers", "clusters" (numbers with initial means), "levels", "cells", "flags" or "counts".
+        "numbers", "clusters" (numbers with initial means), "levels", "cells", "flags", "counts" or "sequences".
         """
 
     def bind(self, layout: Layout) -> Family:

@@ -14,9 +14,10 @@ from calibayes import dependence, encoders, engines, families, learn, rules
 from calibayes.analysis import cell_scores, column_cells, prior_shift, privacy, receipts
 from calibayes.core.protocols import Layout
 from calibayes.encoders import by_column_type, dense, leaves, numbers, schema
+from calibayes.encoders import sequences as symbol_codes
 from calibayes.ensemble import fitted_ensemble, grown_trees, path_members
-from calibayes.estimators import joint_kernel, log_kernel_densities, tabular
-from calibayes.families import class_centers, covariance_shapes, priors
+from calibayes.estimators import joint_kernel, log_kernel_densities, sequence_classifier, tabular
+from calibayes.families import class_centers, covariance_shapes, priors, sequences
 from calibayes.files.value_objects import OlderFields, Written
 from calibayes.kernels import forests, joint_density, tree_growth
 from calibayes.model import fitted, training_rows
@@ -43,7 +44,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(encoders.Flags, numbers.Counts, encoders.Numbers, encoders.Levels, encoders.MissingAsLevel),
         *(encoders.PrincipalComponents, encoders.Leaves, leaves.OrderedBytes, forests.Forest),
         *(tree_growth.GrowthSettings, dense.AsinhScaled, dense.Indicators, dense.MissingIndicator),
-        tabular.OfKind,
+        *(tabular.OfKind, symbol_codes.Sequences, sequences.MarkovChain),
         # families
         *(families.Product, families.ClassPrior, families.Bernoulli, families.Categorical),
         *(families.Complement, families.Multinomial, families.Poisson, families.Gaussian, families.Mixture),
@@ -133,7 +134,7 @@ _ENTRIES = (
             *(cb.CalibratedTrees, cb.AODE, cb.KDependenceBayes, cb.BernoulliNB, cb.CategoricalNB),
             *(cb.GaussianNB, cb.ComplementNB, cb.MultinomialNB, cb.PoissonNB, cb.KernelNB, cb.NaiveBayes),
             *(cb.GenerativeLogisticRegression, cb.LinearDiscriminantAnalysis),
-            cb.QuadraticDiscriminantAnalysis,
+            *(cb.QuadraticDiscriminantAnalysis, sequence_classifier.SequenceClassifier),
         )
     ),
     *(EstimatorEntry(cls, _ENSEMBLE, _NAMES) for cls in (cb.BayesClassifier, cb.PosteriorMixture)),

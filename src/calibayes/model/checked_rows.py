@@ -101,6 +101,14 @@ class NamesColumns(Protocol):
         """Position -> kind of the columns whose kind is given."""
 
 
+@runtime_checkable
+class ConvertsRows(Protocol):
+    """Optional ability of an estimator: it reads tables with cells that no other one reads, such as lists."""
+
+    def _readable(self, X: Any) -> Any:
+        """What is passed as X, as a table whose cells hold one value."""
+
+
 class Rows(NamedTuple):
     """Training rows with positive weight, in memory."""
 
@@ -158,6 +166,7 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """
     if reset and native_kernels.is_missing:
         note_once(native_kernels.advice)
+    X = estimator._readable(X) if isinstance(estimator, ConvertsRows) else X
     if isinstance(X, Table):
         _match_names(estimator, X, reset=reset)
         table = X

@@ -1,0 +1,9 @@
+"""Classifiers of sequences: strings, and lists of symbols."""
+
+from __future__ import annotations
+
+from calibayes.encoders.sequences import Sequences
+from calibayes.estimators.sequence_classifier import SequenceClassifier
+from calibayes.families.sequences import MarkovChain
+
+__all__ = ["MarkovChain", "SequenceClassifier", "Sequences"]
