@@ -432,6 +432,8 @@ RULES = {
     "rc-stop": rules.RC(invalid="stop"),
     "dfe": rules.DFE(),
     "gdt": rules.GDT(lam=0.5),
+    "gdt-unlabeled": rules.GDT(lam=0.5, unlabeled=0.5),
+    "gdt-prior": rules.GDT(lam=0.3, prior_weight=1.0),
     "em": rules.EM(),
     "gd": rules.GD(),
 }

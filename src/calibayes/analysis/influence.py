@@ -235,7 +235,8 @@ class Replay:
         log_joint = self.model.log_joint(self.rows, state.parameters)
         by_row = self.rule.objective(log_joint, self._onehot)
         objective = 0.0 if by_row is None else float(np.sum(self.weight * by_row))
-        objective += self.rule.shrink * self.model.log_prior(state.parameters)
+        share = self.rule.shrink if self.rule.prior_weight is None else self.rule.prior_weight
+        objective += share * self.model.log_prior(state.parameters)
         if not self.by_soft_error:
             return Proposal(state, log_joint, objective, -objective)
         posterior = np.exp(log_normalize(log_joint)[0])

@@ -194,6 +194,18 @@ class Penalized(Protocol):
 
 
 @runtime_checkable
+class PriorDirection(Protocol):
+    """A prior that is equivalent to pseudo-rows"""
+
+    def prior_direction(self, parameters: Arrays) -> Arrays:
+        """Pseudo-rows of the prior less as many rows as the parameters expect: the gradient of the log prior.
+
+        It is of the form of the statistics, whose names may be left out where nothing is added. ``statistics(X, W)`` is
+        the gradient of a likelihood in the same sense.
+        """
+
+
+@runtime_checkable
 class Verifiable(Protocol):
     """Checks of a family and its arrays that come from outside, such as a model file; see `calibayes.core.verify`.
 

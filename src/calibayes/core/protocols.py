@@ -205,6 +205,9 @@ class Model(Protocol):
 
     def log_prior(self, parameters: ModelArrays) -> float: ...
 
+    def with_prior(self, direction: ModelArrays, parameters: ModelArrays, weight: float) -> ModelArrays:
+        """A direction of the statistics, and ``weight`` times that of the log prior's gradient (see `PriorDirection`)."""
+
 
 class State(NamedTuple):
     """What a rule moves, and the parameters that follow from it."""
@@ -250,7 +253,11 @@ class Rule(Protocol):
 
     @property
     def shrink(self) -> float:
-        """Share of the statistics removed per unit of step; also the weight of the log prior in the objective."""
+        """Share of the statistics removed per unit of step."""
+
+    @property
+    def prior_weight(self) -> float | None:
+        """Weight of the log prior in the objective; None: that of `shrink`."""
 
     @property
     def is_closed_form(self) -> bool:
@@ -267,6 +274,14 @@ class Rule(Protocol):
     @property
     def uses_unlabeled(self) -> bool:
         """Whether rows without a label take part."""
+
+    @property
+    def weight_of_unlabeled(self) -> float:
+        """Weight of a row without a label in the objective, where a labeled row has 1."""
+
+    @property
+    def starts_from(self) -> Rule | None:
+        """The rule of maximum likelihood at whose end training starts by default; None: at the statistics of the labels."""
 
     @property
     def keeps_statistics(self) -> bool:

@@ -247,6 +247,11 @@ class Bernoulli(SkipsMissing, PseudoCounts):
     def log_prior(self, parameters: Arrays) -> float:
         return float(np.sum(self._pseudo * (parameters["log_one"] + parameters["log_zero"])))
 
+    def prior_direction(self, parameters: Arrays) -> Arrays:
+        pseudo = self._pseudo
+        shares = {"zeros": np.exp(parameters["log_zero"]), "ones": np.exp(parameters["log_one"])}
+        return {name: pseudo * (1.0 - 2.0 * share) for name, share in shares.items()}
+
     def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         probability = np.exp(parameters["log_one"])[classes]
         drawn = (rng.random(probability.shape) < probability).astype(np.float64)
@@ -344,6 +349,11 @@ class Categorical(SkipsMissing, LogProbabilities, PseudoCounts):
     def _projected(self, log_probability: Array) -> Array:
         tables = np.split(log_probability, self._first[1:-1], axis=1)
         return np.concatenate([log_project(table) for table in tables], axis=1)
+
+    def prior_direction(self, parameters: Arrays) -> Arrays:
+        pseudo, probability = self._pseudo, np.exp(parameters["log_probability"])
+        rows = level_counts.sums_by_column(np.broadcast_to(pseudo, probability.shape), self._first)
+        return {"count": pseudo - rows * probability}
 
     def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         columns = [level_counts.draw(table[classes], rng) for table in self._tables(parameters)]

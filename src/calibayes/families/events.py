@@ -130,6 +130,9 @@ class Poisson(counts.SkipsMissing):
         events = self._pseudo_events * parameters["log_rate"]
         return float(np.sum(events - self.pseudo_rows * parameters["rate"]))
 
+    def prior_direction(self, parameters: Arrays) -> Arrays:
+        return {"sum": self._pseudo_events - self.pseudo_rows * parameters["rate"]}
+
     def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         drawn = rng.poisson(parameters["rate"][classes]).astype(np.float64)
         return drawn if given is None else np.where(np.isnan(given), drawn, given)
@@ -252,6 +255,10 @@ class Multinomial(EventCounts, counts.LogProbabilities):
         verify.require_finite("length", parameters["length"], (1,), least=0.0)
         probability = verify.probabilities_of("log_probability", parameters["log_probability"])
         verify.require_sums_of_one("log_probability", probability.sum(axis=1))
+
+    def prior_direction(self, parameters: Arrays) -> Arrays:
+        pseudo = self._pseudo
+        return {"count": pseudo - pseudo.sum() * np.exp(parameters["log_probability"])}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         coefficient = event_counts.log_multinomial_coefficients(columns)

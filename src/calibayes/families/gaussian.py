@@ -418,6 +418,19 @@ class Gaussian(ClassCenters):
         distance = np.sum(deviation * self.shape.precision_times(covariance, deviation), axis=1)
         return self.shape.log_prior(covariance, prior.m2, prior.covariance) - 0.5 * float(prior.m1 @ distance)
 
+    def prior_direction(self, parameters: Arrays) -> Arrays:
+        if self.resolved is None:
+            return {}
+        prior, covariance = self.resolved, self.shape.covariance(parameters)
+        target, mean = prior.mean - self.offset_values, parameters["mean"] - self.centers
+        target, m1 = np.broadcast_to(target, mean.shape), prior.m1[:, None]
+        squares = self.shape.square(target) - self.shape.square(mean)
+        second = self.shape.pool(expand(m1, squares) * squares)
+        second = second + expand(prior.m2[:, None], second) * (prior.covariance - covariance)
+        if self.constant is not None:
+            second = self.shape.isolate(second, self.constant > 0, 0.0)
+        return {"first": m1 * (target - mean), "second": second}
+
     def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         noise = rng.standard_normal((len(classes), len(self.layout.columns)))
         covariance = self.shape.covariance(parameters)

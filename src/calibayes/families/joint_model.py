@@ -118,6 +118,13 @@ class ClassPrior:
         """Log density of the Dirichlet prior, up to a constant."""
         return 0.0 if self.fixed is not None else self.alpha * float(np.sum(parameters["log_probability"]))
 
+    def prior_direction(self, parameters: Arrays) -> Arrays:
+        """Pseudo-counts of the classes less as many expected ones."""
+        if self.fixed is not None:
+            return {}
+        probability = np.exp(parameters["log_probability"])
+        return {"count": self.alpha * (1.0 - len(probability) * probability)}
+
 
 def _checked_probabilities(given: Array, k: int) -> Array:
     """Class probabilities (k,), normalized. Raises ValueError if they are not k numbers from 0 on that sum to 1."""
@@ -341,6 +348,15 @@ class Product:
         families = self._with(abilities.Penalized)
         of_families = sum(family.log_prior(parameters[name]) for name, family in families)
         return self.prior.log_prior(parameters[PRIOR]) + of_families
+
+    def with_prior(self, direction: ModelArrays, parameters: ModelArrays, weight: float) -> ModelArrays:
+        families = self._with(abilities.PriorDirection)
+        moves = {name: family.prior_direction(parameters[name]) for name, family in families}
+        moves[PRIOR] = self.prior.prior_direction(parameters[PRIOR])
+        return {
+            part: {name: a + weight * moves.get(part, {}).get(name, 0.0) for name, a in arrays.items()}
+            for part, arrays in direction.items()
+        }
 
     # -- densities -----------------------------------------------------------------------------------------------
 

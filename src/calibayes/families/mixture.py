@@ -193,6 +193,10 @@ class Mixture:
     def log_prior(self, parameters: Arrays) -> float:
         return float(self.family.log_prior(parameters))
 
+    def prior_direction(self, parameters: Arrays) -> Arrays:
+        moves: Arrays = getattr(self.family, "prior_direction", lambda _: {})(parameters)
+        return moves
+
     def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         """Sample a component by its posterior given the known cells, then a row from the component."""
         if given is None:

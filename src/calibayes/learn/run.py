@@ -269,7 +269,8 @@ class Run:
         averages = {name: _ratio(train[name], weight) for name in metrics}
         objective = -averages["log_loss"]
         if "objective" in totals:
-            prior = self.rule.shrink * self.model.log_prior(point.parameters) if self.rule.shrink else 0.0
+            share = self.rule.shrink if self.rule.prior_weight is None else self.rule.prior_weight
+            prior = share * self.model.log_prior(point.parameters) if share else 0.0
             objective = (totals["objective"] + prior) / self.size
         return Entry(
             **averages,
@@ -495,12 +496,13 @@ def measure(
 ) -> Mapping[str, Any]:
     """The sums of one block: scores of the parameters and, unless it is the last pass, statistics(X, W)."""
     g = rule.generative_weight
-    if g is not None and not last and model.has_fused_pass:
+    is_mixed = rule.uses_unlabeled and bool((block.labels < 0).any())
+    if g is not None and not (last or is_mixed) and model.has_fused_pass:
         fused = model.fused_pass(block, parameters, g, NEGLIGIBLE)
         return {**_sums(fused.assessment), "statistics": fused.statistics}
     # A rule without a generative part needs the posterior only.
     log_joint = (model.contrast if g == 0.0 else model.log_joint)(block, parameters)
-    if g is None:
+    if g is None or is_mixed:
         sums, weights = _by_rule(log_joint, block, rule, last)
     else:
         found = assess(log_joint, block.labels, block.weight, block.held_out, g, NEGLIGIBLE, weights=not last)
@@ -527,10 +529,11 @@ def _sums(assessment: Assessment) -> dict[str, Any]:
 
 
 def _by_rule(log_joint: Array, block: Block, rule: Rule, last: bool) -> tuple[dict[str, Any], Array | None]:
-    """Scores and weights by the methods of a rule, for rules that have no kernel."""
+    """Scores and weights by the methods of a rule, for rules that have no kernel and for rows without a label."""
     onehot = indicators(block.labels, log_joint.shape[1])
     log_posterior, _ = log_normalize(log_joint)
-    weight = block.weight if rule.uses_unlabeled else block.weight * onehot.sum(axis=1)
+    labeled = onehot.sum(axis=1)
+    weight = block.weight * (labeled + rule.weight_of_unlabeled * (1.0 - labeled))
     sums: dict[str, Any] = {
         "size": float(weight.sum()),
         "train": scores(log_posterior, onehot, block.weight),

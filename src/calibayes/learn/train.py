@@ -155,7 +155,7 @@ def train(
 def _initial_statistics(
     model: Model, data: DataSums, start: Start, source: Source, engine: Engine, plan: Plan, k: int
 ) -> ModelArrays:
-    """The statistics of the labels; with `Likelihood` and something hidden, after maximum likelihood (EM).
+    """The statistics of the labels; with `Likelihood` and something hidden, or labels missing, after maximum likelihood (EM).
 
     With another start they are those of other weights. Raises ValueError if these have no valid parameters.
     """
@@ -168,7 +168,9 @@ def _initial_statistics(
             )
         return statistics
     statistics, rule = model.statistics_of(data.statistics), plan.likelihood
-    if rule is None or not isinstance(start, Likelihood) or not data.hidden:
+    if rule is None or not isinstance(start, Likelihood):
+        return statistics
+    if not (data.hidden or (data.unlabeled and rule.uses_unlabeled)):
         return statistics
     run = Run(model, rule, rule.begin(model, statistics), stop=NoGainBeforeTraining(), limit=plan.max_iter)
     learn_recorded(run, "start", statistics, source, engine, plan)

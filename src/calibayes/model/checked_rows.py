@@ -373,7 +373,8 @@ def refuse_missing_labels(rows: int) -> None:
     if rows:
         raise ValueError(
             f"Input y contains NaN or missing labels ({counted(rows, 'row')}): remove these rows, or use a generative "
-            "classifier with rule='em', for example GaussianNB(rule='em'), which learns from them"
+            "classifier with rule='em', RC(unlabeled=1) or GDT(unlabeled=1), for example GaussianNB(rule='em'), which "
+            "learns from them"
         )
 
 

@@ -217,7 +217,7 @@ class GenerativeEstimator(Classifier):
         X : array, data frame or, if all families read counts or flags, sparse array of shape (n, d)
             Missing values are NaN, None or NA.
         y : (n,) labels
-            None, NaN or NA is a missing label, for ``rule="em"``.
+            None, NaN or NA is a missing label, for ``rule="em"``, ``RC(unlabeled=1)`` and ``GDT(unlabeled=1)``.
         sample_weight : (n,) floats, optional
         """
         given = open_rows(X, y, sample_weight)

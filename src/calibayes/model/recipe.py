@@ -193,15 +193,17 @@ class Recipe:
 
     def plan(self, seed: int = 0) -> Plan:
         """How to train, with a seed for random starts and mini-batches."""
+        starts_from = self.rule.starts_from
+        start = self.default_start if starts_from is None else "likelihood"
         return Plan(
             rule=self.rule,
-            start=self.default_start if self.options.start is None else self.options.start,
+            start=start if self.options.start is None else self.options.start,
             stop=self.stop,
             seed=seed,
             max_iter=self.max_iter,
             batch_size=self.options.batch_size,
             callbacks=self.callbacks,
-            likelihood=None if self.rule.is_closed_form else ML(),
+            likelihood=None if self.rule.is_closed_form else starts_from or ML(),
         )
 
 

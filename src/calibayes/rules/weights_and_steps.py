@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from calibayes.core.abilities import Conjugate, CountStatistics, NaturalParameters, Penalized
+from calibayes.core.abilities import Conjugate, CountStatistics, NaturalParameters, Penalized, PriorDirection
 from calibayes.core.named_arrays import add, combine
 from calibayes.core.protocols import (
     Array,
@@ -169,13 +169,17 @@ class Update:
     needs: ClassVar[tuple[type, ...]] = ()
     is_closed_form: ClassVar[bool] = False
     maximizes_objective: ClassVar[bool] = False
-    uses_unlabeled: ClassVar[bool] = False
     keeps_statistics: ClassVar[bool] = True
+    unlabeled: float = 0.0
+    uses_unlabeled: bool = False
+    weight_of_unlabeled: float = 0.0
+    starts_from: Rule | None = None
     shrink: float = 0.0
+    prior_weight: float | None = None
     generative_weight: float | None = None
 
     def entry_weights(self, onehot: Array, posterior: Array) -> Array:
-        return onehot
+        return onehot + self.unlabeled * _unknown(onehot)[:, None] * posterior if self.unlabeled else onehot
 
     def begin(self, model: Model, statistics: ModelArrays) -> State:
         return State(statistics, model.parameters(statistics), statistics)
@@ -197,8 +201,9 @@ class Update:
 class Blend(Update):
     """W = Y - (1 - g) P: maximizes g * log p(x, true class) + (1 - g) * log p(true class | x), summed over rows.
 
-    g = 1 is maximum likelihood, g = 0 risk-based calibration. A subclass with weights or an objective of its own is not
-    computed by the kernels for this form: its `generative_weight` is None.
+    g = 1 is maximum likelihood, g = 0 risk-based calibration. A row without a label has W = g u P, for g u log p(x), where u
+    is `unlabeled`. A subclass with weights or an objective of its own is not computed by the kernels for this form: its
+    `generative_weight` is None.
     """
 
     g: float = 0.0
@@ -209,17 +214,39 @@ class Blend(Update):
         if {"weights", "objective"} & vars(cls).keys():
             cls.generative_weight = None
 
+    @property
+    def weight_of_unlabeled(self) -> float:  # type: ignore[override]
+        return self.g * self.unlabeled
+
     def weights(self, onehot: Array, posterior: Array) -> Array:
-        return onehot - (1.0 - self.g) * posterior
+        unknown = _unknown(onehot)[:, None]
+        return onehot - ((1.0 - self.g) * (1.0 - unknown) - self.weight_of_unlabeled * unknown) * posterior
 
     def objective(self, log_joint: Array, onehot: Array) -> Array | None:
         parts = ((self.g, joint_log_likelihood), (1.0 - self.g, conditional_log_likelihood))
-        return np.sum([share * part(log_joint, onehot) for share, part in parts if share], axis=0)
+        gains = [share * part(log_joint, onehot) for share, part in parts if share]
+        if self.weight_of_unlabeled:
+            gains.append(self.weight_of_unlabeled * _unknown(onehot) * log_normalize(log_joint)[1])
+        return np.sum(gains, axis=0)
 
 
 def exactly_penalized(family: Family) -> Family:
     """The family with a prior whose log density can be part of an objective."""
     return family.exact() if isinstance(family, Penalized) else family
+
+
+def checked_share(name: str, value: Any) -> float:
+    """A weight of rows or of a prior. Raises ValueError unless it is a finite number from 0 on."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not 0 <= float(value) <= LONGEST:
+        raise ValueError(f"{name} must be a number from 0 to {LONGEST:g}, got {value!r}")
+    return float(value)
+
+
+def take_unlabeled(rule: Any) -> None:
+    """Note that a rule takes rows without a label if their weight is positive. Raises ValueError if it is no weight."""
+    is_positive = checked_share("unlabeled", rule.unlabeled) > 0
+    object.__setattr__(rule, "uses_unlabeled", is_positive)
 
 
 def joint_log_likelihood(log_joint: Array, onehot: Array) -> Array:
@@ -291,6 +318,9 @@ class RC(Blend):
     stop : {"objective", "soft_error"}, default="objective"
         What ``stop="objective"``, the default of the estimators, means under this rule: no gain in the conditional log
         likelihood, or, as in the papers, a rise of the soft error (one minus the probability of the true class).
+    unlabeled : float, default=0
+        Weight of rows without a label. With a positive weight u calibration starts from maximum likelihood of labeled and
+        unlabeled rows (``EM(unlabeled=u)``); its steps are taken on the labeled rows alone. 0 refuses unlabeled rows.
 
     Examples
     --------
@@ -303,6 +333,7 @@ class RC(Blend):
     step: float | StepControl | None = None
     invalid: str = "freeze"
     stop: str = "objective"
+    unlabeled: float = 0.0
     control: StepControl = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "rc"
@@ -312,6 +343,9 @@ class RC(Blend):
             raise unknown("invalid", self.invalid, INVALID)
         if repr(self.stop) not in map(repr, STOPS):
             raise unknown("stop", self.stop, STOPS)
+        if self.unlabeled != 0:
+            take_unlabeled(self)
+            object.__setattr__(self, "starts_from", EM(self.unlabeled))
         object.__setattr__(self, "control", step_control(self.step, Backtracking()))
 
     @classmethod
@@ -322,7 +356,7 @@ class RC(Blend):
         estimator makes all of them, and uses the one with the lowest soft error, as their tables do.
 
         >>> RC.paper()
-        RC(step=0.1, invalid='freeze', stop='soft_error')
+        RC(step=0.1, invalid='freeze', stop='soft_error', unlabeled=0.0)
         """
         return cls(step, invalid, "soft_error")
 
@@ -348,7 +382,7 @@ class TM(RC):
         """`RC.paper` with step 1.
 
         >>> TM.paper(invalid="stop")
-        TM(step=1.0, invalid='stop', stop='soft_error')
+        TM(step=1.0, invalid='stop', stop='soft_error', unlabeled=0.0)
         """
         return super().paper(step, invalid)
 
@@ -367,6 +401,12 @@ class GDT(Blend):
         1 is maximum likelihood, 0 the discriminative optimum.
     step : float or step control, optional
         By default the step adapts, up to min(8, 1 / lam), beyond which the statistics would change sign.
+    unlabeled : float, default=0
+        Weight u of rows without a label, which add lam * u * log p(x) to the objective, as in Lasserre, Bishop and Minka
+        (2006) with one model for both parts. lam = 1 is ``EM(unlabeled=u)``. 0 refuses unlabeled rows.
+    prior_weight : float, optional
+        Weight of log prior in the objective, instead of lam. With lam = 0 and weight 1 this is the maximum supervised
+        posterior (Keilwagen, Grau, Posch and Grosse 2010). Families without a prior get their default one, as with `MAP`.
 
     Examples
     --------
@@ -378,6 +418,8 @@ class GDT(Blend):
 
     lam: float = 0.5
     step: float | StepControl | None = None
+    unlabeled: float = 0.0
+    prior_weight: float | None = None
     control: StepControl = field(init=False, repr=False, compare=False)
     shrink: float = field(init=False, repr=False, compare=False)
     g: float = field(init=False, repr=False, compare=False)
@@ -388,13 +430,31 @@ class GDT(Blend):
     def __post_init__(self) -> None:
         if not 0.0 <= self.lam <= 1.0:
             raise ValueError(f"lam must lie between 0 and 1, got {self.lam}")
+        take_unlabeled(self)
+        if self.prior_weight is not None:
+            checked_share("prior_weight", self.prior_weight)
         longest = Backtracking.most if self.lam == 0 else min(Backtracking.most, 1.0 / self.lam)
         object.__setattr__(self, "control", step_control(self.step, Backtracking(most=longest)))
         for name in ("shrink", "g", *(["generative_weight"] if self.generative_weight is not None else [])):
             object.__setattr__(self, name, self.lam)
 
+    @property
+    def needs(self) -> tuple[type, ...]:  # type: ignore[override]
+        return () if self.prior_weight is None else (Conjugate, PriorDirection)
+
     def adapt(self, family: Family) -> Family:
+        if self.prior_weight is not None and isinstance(family, Conjugate):
+            family = family.conjugate()
         return exactly_penalized(family)
+
+    def advance(
+        self, model: Model, state: State, direction: ModelArrays, step: float, size: float, share: float = 1.0
+    ) -> tuple[State, int]:
+        """The update; what the prior weighs more than lam, or less, is added as pseudo-rows less expected ones."""
+        if self.prior_weight is not None and self.prior_weight != self.lam:
+            excess = share * (self.prior_weight - self.lam)
+            direction = model.with_prior(direction, state.parameters, excess)
+        return super().advance(model, state, direction, step, size, share)
 
 
 # -- Projected gradient descent on the log loss, the papers' baseline (rc-probabilistic-2024, appendix C) ----
@@ -534,7 +594,12 @@ class DFE(Update):
 
 @dataclass(frozen=True)
 class EM(ML):
-    """W = Y for labeled rows, P for unlabeled ones: maximum likelihood of both together.
+    """W = Y for labeled rows, u P for unlabeled ones: maximum likelihood of both together.
+
+    Parameters
+    ----------
+    unlabeled : float, default=1
+        Weight u of a row without a label (Nigam, McCallum, Thrun and Mitchell 2000).
 
     Examples
     --------
@@ -544,21 +609,19 @@ class EM(ML):
     array(['a', 'a', 'b', 'b', 'a', 'b'], dtype=object)
     """
 
+    unlabeled: float = 1.0
+
     name: ClassVar[str] = "em"
     is_closed_form: ClassVar[bool] = False
-    uses_unlabeled: ClassVar[bool] = True
+    generative_weight = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        take_unlabeled(self)
+        if not self.uses_unlabeled:
+            raise ValueError("unlabeled must be positive for EM: without unlabeled rows use rule='ml'")
 
     def adapt(self, family: Family) -> Family:
         return exactly_penalized(family)
-
-    def entry_weights(self, onehot: Array, posterior: Array) -> Array:
-        return self.weights(onehot, posterior)
-
-    def weights(self, onehot: Array, posterior: Array) -> Array:
-        return onehot + _unknown(onehot)[:, None] * posterior
-
-    def objective(self, log_joint: Array, onehot: Array) -> Array:
-        return joint_log_likelihood(log_joint, onehot) + _unknown(onehot) * log_normalize(log_joint)[1]
 
 
 def _unknown(onehot: Array) -> Array:
@@ -575,7 +638,7 @@ def rule_named(rule: str | Rule) -> Rule:
     """The rule of that name with its defaults, or the rule itself.
 
     >>> rule_named("rc")
-    RC(step=None, invalid='freeze', stop='objective')
+    RC(step=None, invalid='freeze', stop='objective', unlabeled=0.0)
     """
     if isinstance(rule, str) and rule in NAMES:
         return NAMES[rule]()
