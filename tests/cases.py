@@ -44,6 +44,7 @@ from calibayes.families import (
     WithinClasses,
 )
 from calibayes.families.covariance_shapes import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
+from calibayes.families.hidden_markov import HiddenMarkov
 from calibayes.families.sequences import MarkovChain
 from calibayes.kernels import cut_points
 from calibayes.tables.memory_summary import summary_of
@@ -327,6 +328,10 @@ def sequences(family, symbols=3, length=4, **options):
     return FamilyCase(family.bind(layout), codes, K, support, counts_per_row=counts, **options)
 
 
+def hidden_states(family, **options):
+    return replace(sequences(family, **options), nonnegative=("initial", "transition", "emission"))
+
+
 BINS, GRID = AdaptiveBins(few=8, parts=6), Grid(24)
 SHAPES = (Full(), Tied(), Diagonal(), TiedDiagonal(), Spherical(), TiedSpherical())
 
@@ -385,6 +390,9 @@ FAMILIES = {
         MarkovChain(order=2, alpha=0.5, back_off=3.0), scale_free=False, maximizes_likelihood=False
     ),
     "chain-positions": sequences(MarkovChain(order=1, positions=2)),
+    "hidden-markov": hidden_states(HiddenMarkov(states=2)),
+    "hidden-markov-alpha": hidden_states(HiddenMarkov(states=3, alpha=0.5, seed=1), scale_free=False),
+    "hidden-markov-one": hidden_states(HiddenMarkov(states=1)),
     "poisson": poisson(),
     "poisson-gamma": poisson(prior=Gamma(2.0, 1.0)),
     "poisson-gamma-mean": poisson(prior=Gamma()),

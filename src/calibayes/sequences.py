@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calibayes.encoders.sequences import Sequences
 from calibayes.estimators.sequence_classifier import SequenceClassifier
+from calibayes.families.hidden_markov import HiddenMarkov
 from calibayes.families.sequences import MarkovChain
 
-__all__ = ["MarkovChain", "SequenceClassifier", "Sequences"]
+__all__ = ["HiddenMarkov", "MarkovChain", "SequenceClassifier", "Sequences"]

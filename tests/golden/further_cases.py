@@ -20,7 +20,7 @@ from calibayes.dependence import (
 )
 from calibayes.encoders import Flags, Grid, InformedBins, KMeansBins, Levels, UniformBins
 from calibayes.families.covariance_shapes import Ridge, TowardsIdentity, TowardsSphere
-from calibayes.sequences import MarkovChain, SequenceClassifier, Sequences
+from calibayes.sequences import HiddenMarkov, MarkovChain, SequenceClassifier, Sequences
 from calibayes.trust import Privacy
 from tests.files.cases import ModelCase, counts, gappy, mixed, single
 
@@ -150,6 +150,7 @@ CASES = {
         SequenceClassifier(family=MarkovChain(1, back_off=2.0, prior=f.Dirichlet(3.0)), separator=">"),
         clicks,
     ),
+    "hidden states": ModelCase(SequenceClassifier(family=HiddenMarkov(2, alpha=0.5), separator=">"), clicks),
     "sequences by hand": ModelCase(
         by_hand(("s", MarkovChain(order=1, alpha=1.0, positions=2), ["word"], Sequences())), clicks
     ),

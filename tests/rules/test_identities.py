@@ -178,7 +178,8 @@ def largest_difference(left, right):
 
 def _symmetric(factors):
     """Factors that keep matrices symmetric: the mean with the transpose."""
-    return (factors + np.swapaxes(factors, 1, 2)) / 2 if factors.ndim == 3 else factors
+    is_square = factors.ndim == 3 and factors.shape[1] == factors.shape[2]
+    return (factors + np.swapaxes(factors, 1, 2)) / 2 if is_square else factors
 
 
 @dataclass(frozen=True)

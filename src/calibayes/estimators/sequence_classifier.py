@@ -22,7 +22,7 @@ DEFAULT_FAMILY = MarkovChain(order=2, back_off=5.0, alpha=1.0)
 
 @estimator
 class SequenceClassifier(GenerativeEstimator):
-    """A generative classifier of sequences: each class has a Markov chain, trained by any rule.
+    """A generative classifier of sequences: each class has a Markov chain or a hidden Markov model, trained by any rule.
 
     X is a list of sequences, or a data frame or array with one or more columns of sequences, which are independent given the
     class. A sequence is a string, or a list of texts or whole numbers. None or NaN inside a list is a gap; an empty or
@@ -33,8 +33,9 @@ class SequenceClassifier(GenerativeEstimator):
 
     Parameters
     ----------
-    family : MarkovChain, default=MarkovChain(order=2, back_off=5.0, alpha=1.0)
-        The density of each column. Its fields can be set as ``family__order``, for example in a grid search.
+    family : MarkovChain or HiddenMarkov, default=MarkovChain(order=2, back_off=5.0, alpha=1.0)
+        The density of each column. A hidden Markov model is trained by expectation maximization, from whose result other
+        rules start, unless the training option ``start`` says otherwise. Its fields can be set as ``family__order``, for example in a grid search.
     separator : str, optional
         What separates the symbols of a string, such as " " or ">"; by default each character is a symbol.
     priors : (k,) array or ClassPrior, optional

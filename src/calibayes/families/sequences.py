@@ -73,7 +73,7 @@ class MarkovChain(SkipsMissing):
         for name in ("order", "positions"):
             require_whole_number(f"{name} of a MarkovChain", getattr(self, name), 0)
         for name in ("back_off", "alpha"):
-            _require_pseudo_count(name, getattr(self, name))
+            require_pseudo_count(f"{name} of a MarkovChain", getattr(self, name))
         if self.prior is not None and not isinstance(self.prior, Dirichlet):
             raise ValueError(f"the prior of a MarkovChain must be a Dirichlet() or None, got {self.prior!r}")
         if self.prior is not None and self.alpha:
@@ -282,8 +282,8 @@ def require_whole_number(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
 
 
-def _require_pseudo_count(name: str, value: Any) -> None:
+def require_pseudo_count(name: str, value: Any) -> None:
     """Raises ValueError unless this is a finite number that is not negative."""
     is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not is_number or not 0 <= value < np.inf:
-        raise ValueError(f"{name} of a MarkovChain must be a number from 0 on, got {value!r}")
+        raise ValueError(f"{name} must be a number from 0 on, got {value!r}")

@@ -17,7 +17,7 @@ from calibayes.encoders import by_column_type, dense, leaves, numbers, schema
 from calibayes.encoders import sequences as symbol_codes
 from calibayes.ensemble import fitted_ensemble, grown_trees, path_members
 from calibayes.estimators import joint_kernel, log_kernel_densities, sequence_classifier, tabular
-from calibayes.families import class_centers, covariance_shapes, priors, sequences
+from calibayes.families import class_centers, covariance_shapes, hidden_markov, priors, sequences
 from calibayes.files.value_objects import OlderFields, Written
 from calibayes.kernels import forests, joint_density, tree_growth
 from calibayes.model import fitted, training_rows
@@ -45,6 +45,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(encoders.PrincipalComponents, encoders.Leaves, leaves.OrderedBytes, forests.Forest),
         *(tree_growth.GrowthSettings, dense.AsinhScaled, dense.Indicators, dense.MissingIndicator),
         *(tabular.OfKind, symbol_codes.Sequences, sequences.MarkovChain),
+        hidden_markov.HiddenMarkov,
         # families
         *(families.Product, families.ClassPrior, families.Bernoulli, families.Categorical),
         *(families.Complement, families.Multinomial, families.Poisson, families.Gaussian, families.Mixture),
