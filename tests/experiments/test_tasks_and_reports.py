@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
+from sklearn.model_selection import train_test_split
 
 from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from calibayes.plots import panels
@@ -24,7 +26,14 @@ from calibayes.reproduction.pages import (
     write_report,
 )
 from calibayes.reproduction.papers.generative_models_notes import EXAMPLE
-from calibayes.reproduction.procedures import Above, Cleaning, DataEntry, HeldOutSplit, TrainingCurve
+from calibayes.reproduction.procedures import (
+    Above,
+    Cleaning,
+    DataEntry,
+    FitWithTestRows,
+    HeldOutSplit,
+    TrainingCurve,
+)
 from calibayes.reproduction.result_tables import (
     BoxNumbers,
     ExperimentReport,
@@ -292,6 +301,39 @@ def test_no_fit_uses_a_test_row():
     np.testing.assert_allclose(rows.std(axis=0), 1.0)
     assert 0 <= result["test"] <= 0.2
     assert result["iter"] == 1
+
+
+def test_errors_with_test_rows_are_those_of_a_fit_to_all_rows():
+    """Beside a model of the training rows, scikit-learn's QDA of all rows, and the training error of RC on all rows."""
+    numeric, rule = Cleaning(standardize=True), RC(step=0.1)
+    start = QuadraticDiscriminantAnalysis(rule="ml")
+    columns, target = numeric.apply(IRIS)
+    task = FitWithTestRows(IRIS, numeric, start, rule, 0, False, split=3)
+    in_training, in_test = train_test_split(np.arange(150), test_size=0.25, stratify=target, random_state=3)
+    wrong = SklearnQDA().fit(columns, target).predict(columns) != target
+    result = task.run()
+    assert (result["training"], result["test"]) == (wrong[in_training].mean(), wrong[in_test].mean())
+    from_training = replace(task, starts_from_training_rows=True).run()
+    honest = HeldOutSplit(IRIS, numeric, start, split=3).run()
+    assert [from_training[part] for part in ("training", "test")] == [honest["training"], honest["test"]]
+    trained = replace(task, updates=63).run()
+    fitted = QuadraticDiscriminantAnalysis(rule=rule, stop=None, max_iter=63).fit(columns, target)
+    mean_error = (len(in_training) * trained["training"] + len(in_test) * trained["test"]) / 150
+    assert mean_error == pytest.approx(fitted.history_["error"][trained["iter"] - 1])
+    assert trained["iter"] > 60
+
+
+def test_what_used_test_rows_is_counted_apart(tmp_path):
+    ((_, experiment),) = select_experiments("rc-generative-2025", "5")
+    settings = Settings(datasets=("iris",), trials=1)
+    results = {task_key(task): task.run() for task in experiment.tasks(settings)}
+    report = experiment.report(results, settings)
+    pairs = report.rows[0].pairs
+    names = ("ML training", "ML test", "RC training", "RC test", "RC iter")
+    assert [name for name, pair in pairs.items() if pair.apart] == [f"{name}, all rows" for name in names]
+    assert agreement_counts(report)[0] == 6
+    assert agreement_counts(report, apart=True)[0] == 4
+    assert any("of 4 published errors come out as printed there" in note for note in report.notes)
 
 
 def test_projection_has_discriminant_directions_and_components_of_the_residuals():
