@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 
+from calibayes import families as f
 from calibayes import rules
 from calibayes.core.protocols import Layout
 from calibayes.core.verify import require
@@ -264,6 +265,26 @@ def log_normal():
     return FamilyCase(family, np.exp(0.5 * _numbers() - 2.5), K, (points, step * points))
 
 
+def _waits():
+    """Numbers above 0 with other means, and other shapes, in each class."""
+    shape, scale = (
+        np.array([[1.0, 4.0], [2.5, 1.5], [6.0, 0.7]]),
+        np.array([[2.0, 1.0], [0.5, 2.0], [1.0, 3.0]]),
+    )
+    labels = np.arange(N) % K
+    return generator(11).gamma(shape[labels], scale[labels])
+
+
+def positive(family, **options):
+    """A density of positive numbers, over points of equal distance on a logarithmic scale."""
+    side, step = np.linspace(-18.0, 6.0, 500, retstep=True)
+    points = np.exp(np.array(list(product(side, side))))
+    bound = family.bind(Layout(CLASSES, _names(2)))
+    return FamilyCase(
+        bound, _waits(), K, (points, step * points), scale_free=not family.prior_rows, **options
+    )
+
+
 def _beyond(points, step):
     """Points above a grid, and widths: a Lomax density of shape 2 has the same probability in each of them."""
     scale, many = points - 1.0, 50
@@ -393,6 +414,16 @@ FAMILIES = {
     "hidden-markov": hidden_states(HiddenMarkov(states=2)),
     "hidden-markov-alpha": hidden_states(HiddenMarkov(states=3, alpha=0.5, seed=1), scale_free=False),
     "hidden-markov-one": hidden_states(HiddenMarkov(states=1)),
+    "exponential": positive(f.Exponential(), nonnegative=("count", "sum")),
+    "exponential-prior": positive(f.Exponential(prior_rows=2.0), nonnegative=("count", "sum")),
+    "gamma-density": positive(f.GammaDensity(), nonnegative=("count", "sum")),
+    "gamma-density-prior": positive(f.GammaDensity(prior_rows=2.0), nonnegative=("count", "sum")),
+    "gamma-by-moments": positive(
+        f.GammaByMoments(), maximizes_likelihood=False, nonnegative=("count", "sum", "squares")
+    ),
+    "gamma-by-moments-prior": positive(f.GammaByMoments(prior_rows=2.0), maximizes_likelihood=False),
+    "log-normal-with-abilities": positive(f.LogNormal(), nonnegative=("count", "squares")),
+    "log-normal-prior": positive(f.LogNormal(prior_rows=2.0), nonnegative=("count", "squares")),
     "poisson": poisson(),
     "poisson-gamma": poisson(prior=Gamma(2.0, 1.0)),
     "poisson-gamma-mean": poisson(prior=Gamma()),

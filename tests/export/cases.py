@@ -137,6 +137,21 @@ def of_codes(model):
     return model.fit(X, y), rows
 
 
+def positive(n=N):
+    """Numbers above 0."""
+    rng = generator(25)
+    y = rng.integers(0, 3, n)
+    shape = np.array([[1.0, 4.0, 2.0], [2.5, 1.5, 2.0], [6.0, 0.7, 1.0]])[y]
+    return pd.DataFrame(rng.gamma(shape, 3.0 / shape), columns=list("abc")), y
+
+
+def of_positive():
+    """With rows that `predict_proba` refuses left out; those of the export have no probabilities."""
+    X, y = positive()
+    kinds = {"a": "exponential", "b": "gamma", "c": "lognormal"}
+    return NaiveBayes(rule="ml", kinds=kinds).fit(X, y), with_gaps(X)
+
+
 def mixed_families():
     missing = MissingAsLevel(ByColumnType())
     X, y = mixed()
@@ -192,6 +207,7 @@ CASES = {
     "naive Bayes, kinds": lambda: of_mixed(
         NaiveBayes(rule="ml", kinds={"height": "gaussian", "visits": "categorical", "is_new": "bernoulli"})
     ),
+    "positive numbers": of_positive,
     "kernel on a grid": lambda: of_mixed(KernelNB(rule="ml", binning="grid")),
     "missing cells as levels": mixed_families,
     "tree": lambda: of_codes(TreeAugmentedNB(rule="ml")),

@@ -48,6 +48,11 @@ def flags():
     return (X > 1).astype(float), y
 
 
+def positive():
+    X, y = counts()
+    return X + 0.5, y
+
+
 def by_hand(*parts, **options):
     return cb.GenerativeClassifier(families=list(parts), **options)
 
@@ -94,6 +99,15 @@ CASES = {
         flags,
     ),
     "text by hand": ModelCase(by_hand(("t", f.Categorical(), cb.categorical)), mixed),
+    "densities of positive numbers": ModelCase(
+        by_hand(
+            ("e", f.Exponential(), [0]),
+            ("g", f.GammaDensity(), [1]),
+            ("m", f.GammaByMoments(prior_rows=2.0), [2]),
+            ("l", f.LogNormal(prior_rows=2.0), [3]),
+        ),
+        positive,
+    ),
     "fixed width": ModelCase(by_hand(("k", f.KernelDensity(f.FixedWidth(0.7)), cb.every, Grid(32))), counts),
     "width in cells": ModelCase(cb.KernelNB(bandwidth=f.InCells(1.5)), counts),
     "normal reference": ModelCase(cb.KernelNB(bandwidth=f.NormalReference()), counts),

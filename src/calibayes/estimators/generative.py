@@ -31,8 +31,8 @@ class GenerativeClassifier(GenerativeEstimator):
         `calibayes.numeric`, `calibayes.categorical`, `calibayes.every`. Columns that no family is bound to are not
         used. By default the kinds of the columns decide.
     kinds : mapping, optional
-        Column, by name or position, -> "gaussian", "kernel", "binned", "poisson", "multinomial", "categorical" or
-        "bernoulli", instead of ``families``. Other columns: numbers are independent Gaussians, everything else is
+        Column, by name or position, -> "gaussian", "kernel", "binned", "poisson", "multinomial", "categorical",
+        "bernoulli", "exponential", "gamma" or "lognormal", instead of ``families``. Other columns: numbers are independent Gaussians, everything else is
         categorical with one pseudo-count per level. The columns of a kind are one family of that name. Dates and
         identifiers are treated as in `NaiveBayes`, unless ``families`` names the column.
     priors : (k,) array or ClassPrior, optional

@@ -67,6 +67,9 @@ KINDS: dict[str, Kind] = {
         lambda choices: Flags(threshold=None),
         ("numbers", "booleans"),
     ),
+    "exponential": Kind(lambda choices: families.Exponential(prior_rows=1.0), lambda choices: Numbers()),
+    "gamma": Kind(lambda choices: families.GammaDensity(prior_rows=1.0), lambda choices: Numbers()),
+    "lognormal": Kind(lambda choices: families.LogNormal(prior_rows=1.0), lambda choices: Numbers()),
 }
 """Name -> kind, in the order of the families."""
 
@@ -203,9 +206,9 @@ class NaiveBayes(TabularNB):
     n_bins : int, optional
         Largest number of bins of a numeric column, by default 5; "mdl" and "adaptive" choose the number themselves.
     kinds : mapping, optional
-        Column, by name or position, -> "gaussian", "kernel", "binned", "categorical", "multinomial", "poisson" or
-        "bernoulli", for columns that are to have another kind than by default; "identifier" leaves a column out. Dates
-        are numbers (days) and, unless their kind is given, levels (month, weekday, hour); text whose values are nearly
+        Column, by name or position, -> "gaussian", "kernel", "binned", "categorical", "multinomial", "poisson",
+        "bernoulli", "exponential", "gamma" or "lognormal", for columns that are to have another kind than by default;
+        "identifier" leaves a column out. Dates are numbers (days) and, unless their kind is given, levels (month, weekday, hour); text whose values are nearly
         all distinct is left out.
     rare_levels : float, default=0
         Levels that occur less often than this (by weight) are pooled into one, "other".

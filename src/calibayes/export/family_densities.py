@@ -6,6 +6,7 @@ log p(x | class) of each class as an expression (`calibayes.export.expressions`)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
@@ -55,7 +56,7 @@ def entry(table: Array, code: ex.Expression) -> ex.Expression:
     return ex.TableEntry(tuple(table.ravel().tolist()), code)
 
 
-# -- Categorical, Bernoulli, Poisson, multinomial and complement densities -----------------------------------
+# -- Categorical, Bernoulli and Poisson densities ------------------------------------------------------------
 
 
 @log_densities.register
@@ -90,6 +91,60 @@ def _(family: families.Poisson, parameters: Arrays, columns: ex.Columns) -> list
         )
         for log_rates, rates in zip(parameters["log_rate"].tolist(), parameters["rate"].tolist(), strict=True)
     ]
+
+
+# -- Densities of positive numbers; a row with a number that has no density has no probabilities -------------
+
+
+@log_densities.register
+def _(family: families.Exponential, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
+    rates = parameters["rate"].tolist()
+    cells = [
+        [known(x * -rate + math.log(rate)) for x, rate in zip(columns, row, strict=True)] for row in rates
+    ]
+    return _within_support([x < 0.0 for x in columns], cells)
+
+
+@log_densities.register(families.GammaDensity)
+@log_densities.register(families.GammaByMoments)
+def _(family: Any, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
+    """Without -log x, which all classes share."""
+    logs, pairs = (
+        _logs(columns),
+        list(zip(parameters["shape"].tolist(), parameters["rate"].tolist(), strict=True)),
+    )
+    cells = [
+        [
+            known(log * shape + x * -rate + (shape * math.log(rate) - math.lgamma(shape)))
+            for x, log, shape, rate in zip(columns, logs, *of_class, strict=True)
+        ]
+        for of_class in pairs
+    ]
+    return _within_support([x <= 0.0 for x in columns], cells)
+
+
+@log_densities.register
+def _(family: families.LogNormal, parameters: Arrays, columns: ex.Columns) -> list[ex.Expression]:
+    """Without -log x, which all classes share."""
+    logs, moments = _logs(columns), zip(parameters["mean"], parameters["variance"], strict=True)
+    densities = [[_independent(*of_class, logs)] for of_class in moments]
+    return _within_support([x <= 0.0 for x in columns], densities)
+
+
+def _logs(columns: ex.Columns) -> list[ex.Once]:
+    """Logarithms of positive numbers, missing for others."""
+    return [ex.Once(ex.Function("log", ex.Where(ex.Constant(0.0) < x, x, ex.MISSING))) for x in columns]
+
+
+def _within_support(
+    outside: Sequence[ex.Condition], cells: Sequence[Sequence[ex.Expression]]
+) -> list[ex.Expression]:
+    """For each class the sum of its cells, missing if a condition is true."""
+    is_refused = ex.store(outside)
+    return [ex.Where(is_refused, ex.MISSING, ex.total(of_class)) for of_class in cells]
+
+
+# -- Multinomial and complement densities --------------------------------------------------------------------
 
 
 @log_densities.register

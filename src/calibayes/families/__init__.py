@@ -25,6 +25,9 @@ A kernel density, and the class prior of a joint model:
 ['numbers']
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from calibayes.families.class_centers import SoftThreshold
 from calibayes.families.counts import Bernoulli, Categorical
 from calibayes.families.covariance_shapes import Diagonal, Full, Spherical, Tied, TiedDiagonal, TiedSpherical
@@ -48,6 +51,13 @@ from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart, Wi
 from calibayes.families.tree import Tree, TreeCovariance
 from calibayes.families.tree_structures import AllEdges, InformativeEdges, OneTree, PerClass, SignificantEdges
 
+if TYPE_CHECKING:
+    from calibayes.families.positive_numbers import Exponential, GammaByMoments, GammaDensity, LogNormal
+
+_LATER = {"positive_numbers": ("Exponential", "GammaByMoments", "GammaDensity", "LogNormal")}
+"""Module -> its names here, which are imported when they are asked for: few models need them."""
+_MODULES = {name: module for module, names in _LATER.items() for name in names}
+
 __all__ = [
     "AllEdges",
     "AveragedOneDependence",
@@ -59,9 +69,12 @@ __all__ = [
     "Density",
     "Diagonal",
     "Dirichlet",
+    "Exponential",
     "FixedWidth",
     "Full",
     "Gamma",
+    "GammaByMoments",
+    "GammaDensity",
     "Gaussian",
     "InCells",
     "Inflated",
@@ -69,6 +82,7 @@ __all__ = [
     "KDependence",
     "KernelDensity",
     "KernelPair",
+    "LogNormal",
     "Mixture",
     "Multinomial",
     "NormalInverseWishart",
@@ -90,3 +104,13 @@ __all__ = [
     "TreeCovariance",
     "WithinClasses",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

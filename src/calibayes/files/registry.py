@@ -63,6 +63,7 @@ VALUES: Final[Mapping[str, type]] = {
             covariance_shapes.TowardsSphere,
             covariance_shapes.VarianceSmoothing,
         ),
+        *(families.Exponential, families.GammaDensity, families.GammaByMoments, families.LogNormal),
         *(families.Inflated, class_centers.AsEstimated, families.SoftThreshold, families.OneTree),
         *(families.PerClass, families.AllEdges, families.InformativeEdges, families.SignificantEdges),
         *(families.FixedWidth, families.InCells, families.NormalReference, families.OverBins),

@@ -1,0 +1,338 @@
+"""The densities of single columns against SciPy: every rule, every engine, weights, missing values, files, and their errors."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special, stats
+
+from calibayes import GenerativeClassifier, NaiveBayes, every, load, save
+from calibayes import families as f
+from calibayes.engines import Dask, Serial, Threads
+from calibayes.export.model_expressions import model_expressions
+from calibayes.families.positive_numbers import gamma_shape
+from calibayes.rules import DFE, GD
+from tests.cases import RULES
+from tests.export.evaluate import evaluate
+from tests.seeds import generator
+
+K, N = 3, 180
+LABELS = np.arange(N) % K
+NAMES = np.array(["a", "b", "c"])
+
+
+class Shipped(NamedTuple):
+    """A density, rows of it, the distribution of SciPy, and SciPy's estimate from the known values of a column."""
+
+    family: Any
+    columns: np.ndarray
+    frozen: Any
+    """Function of the parameters -> frozen distribution."""
+    estimate: Any
+    """Function of numbers -> frozen distribution."""
+    kind: str | None
+    outside: tuple[float, ...]
+    """Values that have no density."""
+
+
+def drawn(draw, first, second):
+    """Numbers with other parameters in each class and column."""
+    a, b = np.array(first)[LABELS], np.array(second)[LABELS]
+    return draw(a, b)
+
+
+SHAPES = [[1.0, 4.0], [2.5, 1.5], [6.0, 0.7]]
+SCALES = [[2.0, 1.0], [0.5, 2.0], [1.0, 3.0]]
+
+
+def gamma_of_moments(x):
+    shape = x.mean() ** 2 / x.var()
+    return stats.gamma(shape, scale=x.mean() / shape)
+
+
+def gamma_of(p):
+    return stats.gamma(p["shape"], scale=1.0 / p["rate"])
+
+
+SHIPPED = {
+    "exponential": Shipped(
+        f.Exponential(),
+        drawn(lambda a, b: generator(50).exponential(b), SHAPES, SCALES),
+        lambda p: stats.expon(scale=1.0 / p["rate"]),
+        lambda x: stats.expon(*stats.expon.fit(x, floc=0)),
+        "exponential",
+        (-2.5,),
+    ),
+    "gamma": Shipped(
+        f.GammaDensity(),
+        drawn(generator(51).gamma, SHAPES, SCALES),
+        gamma_of,
+        lambda x: stats.gamma(*stats.gamma.fit(x, floc=0)),
+        "gamma",
+        (0.0, -2.5),
+    ),
+    "gamma by moments": Shipped(
+        f.GammaByMoments(),
+        drawn(generator(52).gamma, SHAPES, SCALES),
+        gamma_of,
+        gamma_of_moments,
+        None,
+        (0.0, -2.5),
+    ),
+    "lognormal": Shipped(
+        f.LogNormal(),
+        drawn(generator(53).lognormal, SCALES, [[0.5, 1.0], [0.7, 0.3], [1.5, 1.0]]),
+        lambda p: stats.lognorm(np.sqrt(p["variance"]), scale=np.exp(p["mean"])),
+        lambda x: stats.lognorm(*stats.lognorm.fit(x, floc=0)),
+        "lognormal",
+        (0.0, -2.5),
+    ),
+}
+OF_KINDS = [name for name, shipped in SHIPPED.items() if shipped.kind]
+
+
+def with_gaps(columns):
+    return np.where(generator(54).random(columns.shape) < 0.2, np.nan, columns)
+
+
+def log_density(shipped, x, parameters):
+    """SciPy's log density or log probability."""
+    distribution = shipped.frozen(parameters)
+    return distribution.logpdf(x) if hasattr(distribution.dist, "logpdf") else distribution.logpmf(x)
+
+
+def classifier(family, **options):
+    return GenerativeClassifier(families=[("cells", family, every)], **options)
+
+
+def fitted(name, columns=None, labels=LABELS, weight=None, **options):
+    shipped = SHIPPED[name]
+    columns = shipped.columns if columns is None else columns
+    return classifier(shipped.family, **options).fit(columns, labels, sample_weight=weight)
+
+
+def parameters_of(model):
+    return model.fitted_.parameters["cells"]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_log_densities_are_those_of_scipy(name):
+    shipped, columns = SHIPPED[name], with_gaps(SHIPPED[name].columns)
+    model = fitted(name, columns, rule="ml")
+    parameters = {key: value[None] for key, value in parameters_of(model).items()}
+    cells = np.where(np.isnan(columns), 0.0, 1.0)[:, None] * np.nan_to_num(
+        log_density(shipped, columns[:, None], parameters)
+    )
+    expected = cells.sum(axis=2) + model.fitted_.parameters["class_prior"]["log_probability"]
+    np.testing.assert_allclose(model.predict_joint_log_proba(columns), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_parameters_are_those_that_scipy_estimates_from_the_known_values(name):
+    """SciPy maximizes the likelihood with a looser tolerance: the distributions are compared, where rows are."""
+    shipped, columns = SHIPPED[name], with_gaps(SHIPPED[name].columns)
+    parameters = parameters_of(fitted(name, columns, rule="ml"))
+    for c in range(K):
+        for j, column in enumerate(columns.T):
+            known = column[(c == LABELS) & ~np.isnan(column)]
+            expected = shipped.estimate(known)
+            found = shipped.frozen({key: value[c, j] for key, value in parameters.items()})
+            np.testing.assert_allclose(found.mean(), expected.mean(), rtol=1e-6)
+            np.testing.assert_allclose(found.cdf(known), expected.cdf(known), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("rule", ["ml", "rc"])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_weight_counts_as_copies_of_a_row(name, rule):
+    counts, columns = generator(55).integers(0, 4, N), with_gaps(SHIPPED[name].columns)
+    options: dict[str, Any] = {"rule": rule, "max_iter": 5, "stop": None}
+    weighted = fitted(name, columns, weight=counts, **options)
+    repeated = fitted(name, np.repeat(columns, counts, axis=0), np.repeat(LABELS, counts), **options)
+    np.testing.assert_allclose(
+        weighted.predict_proba(columns), repeated.predict_proba(columns), rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        (name, rule)
+        for name, shipped in SHIPPED.items()
+        for rule, trains in RULES.items()
+        if all(isinstance(shipped.family, ability) for ability in trains.needs) and rule != "gd"
+    ],
+)
+def test_every_rule_trains_it_to_a_valid_model(name, rule):
+    columns = with_gaps(SHIPPED[name].columns)
+    labels = [None if rule == "em" and i % 5 == 0 else NAMES[c] for i, c in enumerate(LABELS)]
+    model = fitted(name, columns, labels, rule=RULES[rule], max_iter=20, stop=None)
+    state = model.fitted_
+    assert np.isfinite(model.predict_log_proba(columns)).all()
+    assert state.model.families["cells"].is_valid(state.statistics["cells"]).all()
+    state.model.families["cells"].verify_parameters(state.parameters["cells"])
+    if model.n_iter_ > 1:
+        assert model.history_["objective"][1:].max() > model.history_["objective"][0]
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if hasattr(SHIPPED[name].family, "natural")])
+def test_gradient_descent_trains_it(name):
+    columns = with_gaps(SHIPPED[name].columns)
+    model = fitted(name, columns, rule=GD(step=0.05), max_iter=20, stop=None)
+    assert np.isfinite(model.predict_log_proba(columns)).all()
+    assert model.history_["log_loss"][-1] < model.history_["log_loss"][0]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_rule_of_counts_says_that_it_is_not_for_it(name):
+    with pytest.raises(ValueError, match=type(SHIPPED[name].family).__name__):
+        fitted(name, rule=DFE())
+
+
+def predicted(name, engine):
+    columns = with_gaps(SHIPPED[name].columns)
+    return fitted(name, columns, engine=engine, max_iter=3, stop=None).predict_proba(columns)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_threads_compute_the_same(name):
+    np.testing.assert_allclose(predicted(name, Threads(2)), predicted(name, Serial()), rtol=1e-9)
+
+
+def test_a_cluster_computes_the_same():
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"):
+        found = {name: predicted(name, Dask()) for name in SHIPPED}
+    for name, probabilities in found.items():
+        np.testing.assert_allclose(probabilities, predicted(name, Serial()), rtol=1e-9)
+
+
+@pytest.mark.parametrize("rule", ["ml", "rc"])
+@pytest.mark.parametrize("name", OF_KINDS)
+def test_files_give_the_same_model_as_tables(name, rule, tmp_path):
+    columns = with_gaps(SHIPPED[name].columns)
+    frame = pd.DataFrame(columns, columns=["x", "y"]).assign(label=NAMES[LABELS])
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = NaiveBayes(kinds=dict.fromkeys("xy", SHIPPED[name].kind), rule=rule, max_iter=5, stop=None)
+    streamed = model.fit(tmp_path / "rows.csv", "label").predict_proba(frame[["x", "y"]])
+    in_memory = model.fit(frame[["x", "y"]], frame["label"]).predict_proba(frame[["x", "y"]])
+    np.testing.assert_allclose(streamed, in_memory, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", OF_KINDS)
+def test_a_saved_model_is_the_same(name, tmp_path):
+    columns = pd.DataFrame(with_gaps(SHIPPED[name].columns), columns=["x", "y"])
+    model = NaiveBayes(kinds=dict.fromkeys("xy", SHIPPED[name].kind)).fit(columns, LABELS)
+    save(model, tmp_path / "model.safetensors")
+    loaded = load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.predict_proba(columns), model.predict_proba(columns))
+    assert loaded.schema_["x"].kind == SHIPPED[name].kind
+
+
+@pytest.mark.parametrize("name", OF_KINDS)
+def test_merged_and_forgotten_rows_are_those_of_a_fit(name):
+    columns, half = with_gaps(SHIPPED[name].columns), N // 2
+    options = {"kinds": {0: SHIPPED[name].kind, 1: SHIPPED[name].kind}, "rule": "ml"}
+    whole, first, second = (
+        NaiveBayes(**options).fit(columns[rows], LABELS[rows])
+        for rows in (slice(None), slice(None, half), slice(half, None))
+    )
+    expected = whole.predict_proba(columns)
+    np.testing.assert_allclose(first.merge(second).predict_proba(columns), expected, rtol=1e-8)
+    forgotten = whole.forget(columns[half:], LABELS[half:]).predict_proba(columns)
+    np.testing.assert_allclose(forgotten, first.predict_proba(columns), rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_contributions_samples_and_imputed_values(name):
+    columns = with_gaps(SHIPPED[name].columns)
+    model = fitted(name, columns, rule="ml")
+    assert np.isfinite(list(model.explain(columns).overall().values())).all()
+    rows, _ = model.sample(50, given={"x0": SHIPPED[name].columns[0, 0]}, random_state=0)
+    assert (rows[:, 0] == SHIPPED[name].columns[0, 0]).all()
+    assert SHIPPED[name].family.in_support(rows).all()
+    filled = model.fill(columns)
+    np.testing.assert_array_equal(filled[~np.isnan(columns)], columns[~np.isnan(columns)])
+    assert np.isfinite(filled).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, shipped in SHIPPED.items() for value in shipped.outside]
+)
+def test_a_value_without_a_density_is_an_error_of_fits_and_predictions(name, value):
+    family = type(SHIPPED[name].family).__name__
+    odd = with_gaps(SHIPPED[name].columns)
+    odd[140, 1] = value
+    message = f"column 'x1' contains {value:g}, which has no density in a {family}: correct or remove it"
+    with pytest.raises(ValueError, match=message):
+        fitted(name, odd)
+    model = fitted(name, rule="ml")
+    for method in ("predict", "predict_proba", "score_samples", "explain"):
+        with pytest.raises(ValueError, match=message):
+            getattr(model, method)(odd)
+
+
+POSITIVE = [name for name, shipped in SHIPPED.items() if (shipped.columns > 0).all()]
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+def test_an_export_has_no_probabilities_for_a_value_without_a_density(name):
+    model = fitted(name, rule="ml")
+    first, second = SHIPPED[name].columns[:4].T.copy()
+    second[1], second[2] = -2.5, np.nan
+    columns = {"x0": first, "x1": second}
+    found = evaluate(model_expressions(model).probabilities, columns, 4)
+    known = np.array([True, False, True, True])
+    assert np.isnan(found[1]).all()
+    expected = model.predict_proba(np.stack([first, second], axis=1)[known])
+    np.testing.assert_allclose(found[known], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+def test_units_change_nothing(name):
+    columns = with_gaps(SHIPPED[name].columns)
+    model, scaled = (fitted(name, unit * columns, max_iter=8, stop=None) for unit in (1.0, 2.0**20))
+    np.testing.assert_allclose(
+        scaled.predict_proba(2.0**20 * columns), model.predict_proba(columns), rtol=1e-6, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", OF_KINDS)
+def test_a_kind_has_a_prior_so_that_a_constant_class_is_no_error(name):
+    columns = SHIPPED[name].columns.copy()
+    columns[LABELS == 1, 0] = columns[1, 0]
+    columns[LABELS == 2, 1] = np.nan
+    model = NaiveBayes(kinds={0: SHIPPED[name].kind, 1: SHIPPED[name].kind}).fit(columns, LABELS)
+    assert np.isfinite(model.predict_log_proba(columns)).all()
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if SHIPPED[name].family.requirement])
+def test_a_class_without_an_estimate_is_an_error_that_says_what_it_needs(name):
+    columns = SHIPPED[name].columns.copy()
+    columns[LABELS == 1, 0] = 0.0 if name == "exponential" else columns[1, 0]
+    needs = SHIPPED[name].family.requirement
+    with pytest.raises(ValueError, match=rf"class '1', column 'x0': .*, which needs {needs}\. Leave"):
+        fitted(name, columns)
+
+
+def test_prior_rows_are_rows_of_all_classes_together():
+    """Each class with two further rows at the mean of all rows, for a density whose estimate depends on means alone."""
+    columns = SHIPPED["exponential"].columns
+    model = classifier(f.Exponential(prior_rows=2.0), rule="ml").fit(columns, LABELS)
+    sums = np.stack([columns[c == LABELS].sum(axis=0) for c in range(K)])
+    expected = (N / K + 2.0) / (sums + 2.0 * columns.mean(axis=0))
+    np.testing.assert_allclose(parameters_of(model)["rate"], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [1e-3, 0.02, 0.5, 3.0, 40.0, 2e3, 9e3, 2e4, 1e6])
+def test_the_shape_of_a_gamma_density_solves_its_equation_over_all_sizes(shape):
+    """Large shapes by the asymptotic series of log(shape) - psi(shape), which the subtraction of both loses."""
+    series = 1 / (2 * shape) + 1 / (12 * shape**2) - 1 / (120 * shape**4)
+    excess = series if shape > 100.0 else np.log(shape) - special.psi(shape)
+    np.testing.assert_allclose(gamma_shape(np.array([excess])), shape, rtol=1e-9)
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, "1"])
+def test_prior_rows_must_be_a_number_from_0_on(value):
+    with pytest.raises(ValueError, match="prior_rows must be a"):
+        f.Exponential(prior_rows=value)
