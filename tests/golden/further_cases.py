@@ -20,6 +20,7 @@ from calibayes.dependence import (
 )
 from calibayes.encoders import Flags, Grid, InformedBins, KMeansBins, Levels, UniformBins
 from calibayes.families.covariance_shapes import Ridge, TowardsIdentity, TowardsSphere
+from calibayes.rules import RC
 from calibayes.sequences import HiddenMarkov, MarkovChain, SequenceClassifier, Sequences
 from calibayes.trust import Privacy
 from tests.files.cases import ModelCase, counts, gappy, mixed, single
@@ -116,6 +117,9 @@ CASES = {
     "informed bins": ModelCase(cb.NaiveBayes(discretize=InformedBins()), counts),
     "informative edges": ModelCase(cb.TreeAugmentedNB(edges=f.InformativeEdges(0.01)), counts),
     "bootstrap": ModelCase(trained(learn.Bootstrap(), learn.Never()), counts),
+    "random parameters": ModelCase(trained(learn.RandomParameters(seed=1), learn.Never()), counts),
+    "several starts": ModelCase(trained(learn.SeveralStarts.of(learn.Bootstrap, 2), learn.Never()), counts),
+    "rule of the papers": ModelCase(cb.GaussianNB(rule=RC.paper(invalid="by_class")), counts),
     "even weights": ModelCase(trained(learn.EvenWeights(), learn.LastState()), counts),
     "start with the data": ModelCase(trained(learn.Data(), learn.NoGain()), counts),
     "time limit": ModelCase(trained(learn.Likelihood(), learn.TimeLimit(1e6)), counts),

@@ -4,11 +4,26 @@ import numpy as np
 
 from calibayes.core.protocols import AdaptsFamilies, Layout
 from calibayes.families import ClassPrior, Product
-from calibayes.learn import Bootstrap, Data, Never, RandomLabels, Run, data_sums, learn, start_statistics
+from calibayes.learn import (
+    Bootstrap,
+    Data,
+    Never,
+    RandomLabels,
+    RandomParameters,
+    Run,
+    data_sums,
+    learn,
+    start_statistics,
+)
 from calibayes.tables.row_blocks import ArraySource
 from tests.cases import CLASSES
 
-STARTS = {"data": Data(), "random": RandomLabels(7), "bootstrap": Bootstrap(7)}
+STARTS = {
+    "data": Data(),
+    "random": RandomLabels(7),
+    "bootstrap": Bootstrap(7),
+    "parameters": RandomParameters(7),
+}
 
 
 def source_of(case, rows=None):

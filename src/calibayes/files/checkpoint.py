@@ -106,7 +106,11 @@ def _fingerprints(recipe: Recipe, classes: Array) -> dict[str, str]:
 def _random_state(recipe: Recipe) -> object:
     """The random state if something is drawn from it. Raises ValueError if it differs from process to process."""
     plan, fraction = recipe.plan(), recipe.options.validation_fraction
-    if plan.batch_size is None and fraction is None and plan.start not in ("random", "bootstrap"):
+    if (
+        plan.batch_size is None
+        and fraction is None
+        and plan.start not in ("random", "bootstrap", "random_parameters")
+    ):
         return None
     if recipe.random_state is None:
         raise ValueError(

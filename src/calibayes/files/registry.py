@@ -74,7 +74,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(rules.Backtracking, rules.Fixed, rules.Schedule, learn.AnyOf, learn.LastState, learn.MaxPasses),
         *(learn.Never, learn.NoGain, learn.Patience, learn.SoftErrorRises, learn.TimeLimit),
         *(learn.ValidationLoss, learn.Bootstrap, learn.Data, learn.EvenWeights, learn.Likelihood),
-        *(learn.RandomLabels, engines.Serial, engines.Threads),
+        *(learn.RandomLabels, learn.RandomParameters, learn.SeveralStarts, engines.Serial, engines.Threads),
         # dependence of columns
         *(dependence.HSIC, dependence.MutualInformation, dependence.Pearson, dependence.Spearman),
         *(dependence.Permuted, dependence.BestFraction, dependence.SignificantPairs, dependence.TopFraction),

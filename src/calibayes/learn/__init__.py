@@ -10,7 +10,8 @@ Stops, and initial statistics, are parameters of the estimators:
 >>> for stop in (*stops, AnyOf((MaxPasses(5), TimeLimit(60.0)))):
 ...     model = GaussianNB(stop=stop, max_iter=8).fit(X, y)
 >>> validated = ValidationLoss(Never(), rounds=3)  # the stop of validation_fraction
->>> for start in (Data(), Likelihood(), RandomLabels(seed=0), Bootstrap(seed=0)):
+>>> starts = (Data(), Likelihood(), RandomLabels(seed=0), RandomParameters(seed=0), Bootstrap(seed=0))
+>>> for start in (*starts, SeveralStarts(starts)):
 ...     model = GaussianNB(training=TrainingOptions(start=start)).fit(X, y)
 >>> stop_named("soft_error"), start_named("random", seed=1)
 (SoftErrorRises(), RandomLabels(seed=1))
@@ -76,6 +77,8 @@ from calibayes.learn.starts_and_stops import (
     Patience,
     Plan,
     RandomLabels,
+    RandomParameters,
+    SeveralStarts,
     SoftErrorRises,
     Start,
     Stop,
@@ -104,9 +107,11 @@ __all__ = [
     "Plan",
     "Progress",
     "RandomLabels",
+    "RandomParameters",
     "Recorder",
     "Run",
     "RunSnapshot",
+    "SeveralStarts",
     "SoftErrorRises",
     "Start",
     "Stop",

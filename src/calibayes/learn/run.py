@@ -175,6 +175,12 @@ class Run:
     def updates(self) -> int:
         return max(len(self.history) - 1, 0)
 
+    @property
+    def best_score(self) -> tuple[float, float]:
+        """Score of the best state, and its soft error: the lower the better."""
+        best = self.history[self.best_iter]
+        return self._score(best), best.soft_error
+
     def measure_of_candidate(self) -> Callable[[Block], Mapping[str, Any]]:
         """The sums of a block, with nothing else of this run: it is sent to every worker of a distributed engine.
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from calibayes.kernels.posterior import label_weights
 from calibayes.learn.checkpoint import Recorder
 from calibayes.learn.run import Callback, Entry
 
+TAIL = 0.75
+"""Index of the tail of random weights: the expected sum of the squares of their shares is 1 - `TAIL`."""
 WORDS = 4
 """Random words per count of the generator."""
 
@@ -70,6 +72,78 @@ class Bootstrap:
 
     def weights(self, block: Block, k: int) -> Array:
         return Data().weights(block, k) * exponentials(self.seed, block.first, len(block.weight), 1)
+
+
+@dataclass(frozen=True)
+class RandomParameters:
+    """Random parameters: each class has those of all rows, whatever their labels, with random weights of a heavy tail.
+
+    The weights are U ** (-1 / `TAIL`), with uniform U. Divided by their sum, those of many rows are Poisson-Dirichlet
+    distributed (Pitman and Yor 1997): the parameters vary as much as those of samples of four rows, however many rows there
+    are. All classes have the same share of the weight. Random labels give all classes about the same parameters.
+    """
+
+    seed: int = 0
+
+    def weights(self, block: Block, k: int) -> Array:
+        """Weights before `scaled`."""
+        tails = np.exp(exponentials(self.seed, block.first, len(block.weight), k) / TAIL)
+        return np.asarray(tails * block.weight[:, None])
+
+    def scaled(self, totals: Array, size: float) -> Start:
+        """The same start with the share of each class; ``totals`` (k,) are the sums of `weights`."""
+        return Scaled(self, size / len(totals) / totals)
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A start whose weights are multiplied by a factor for each class."""
+
+    start: Start
+    factors: Array
+
+    def weights(self, block: Block, k: int) -> Array:
+        return np.asarray(self.start.weights(block, k) * self.factors)
+
+
+@dataclass(frozen=True)
+class SeveralStarts:
+    """One training from each of several starts, of which the best one is used (rc-generative-2025, section 4).
+
+    Their best states are compared by what chooses the best state of a training (``stop``, or the rule): the soft error for
+    `calibayes.rules.RC.paper`. Where it is the same, the lowest soft error decides, then the order.
+
+    Parameters
+    ----------
+    starts : starts
+
+    Examples
+    --------
+    >>> from calibayes import GaussianNB, TrainingOptions
+    >>> from calibayes.rules import RC
+    >>> X, y = [[0.0], [2.0], [1.0], [6.0]], [0, 0, 1, 1]
+    >>> training = TrainingOptions(start=SeveralStarts.of(Bootstrap, 5))
+    >>> GaussianNB(rule=RC.paper(), training=training).fit(X, y).predict(X)
+    array([0, 0, 0, 1])
+    """
+
+    starts: Sequence[Start]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.starts, list | tuple) or not self.starts:
+            raise ValueError(f"starts must be a list of at least one start, got {self.starts!r}")
+        for start in self.starts:
+            if isinstance(start, str | type | SeveralStarts) or not hasattr(start, "weights"):
+                raise ValueError(f"each start must be an object such as Bootstrap(seed=1), got {start!r}")
+
+    @classmethod
+    def of(cls, kind: Callable[..., Start], n: int, seed: int = 0) -> Self:
+        """The labels, and ``n`` random starts of a kind, such as `Bootstrap`, with the seeds from ``seed`` on."""
+        return cls((Data(), *(kind(seed=number) for number in range(seed, seed + n))))
+
+    def weights(self, block: Block, k: int) -> Array:
+        """Those of the first start."""
+        return self.starts[0].weights(block, k)
 
 
 def exponentials(seed: int, first: int, n: int, k: int) -> Array:
@@ -243,6 +317,7 @@ def start_named(start: str | Start, seed: int) -> Start:
         "likelihood": Likelihood,
         "random": partial(RandomLabels, seed),
         "bootstrap": partial(Bootstrap, seed),
+        "random_parameters": partial(RandomParameters, seed),
     }
     return resolve("start", start, names, ability="weights", example="RandomLabels()")
 

@@ -24,6 +24,8 @@ from calibayes.learn.starts_and_stops import (
     MaxPasses,
     NoGainBeforeTraining,
     Plan,
+    RandomParameters,
+    SeveralStarts,
     Start,
     ValidationLoss,
     start_named,
@@ -105,6 +107,13 @@ def _with_earlier(
 
 def start_statistics(model: Model, source: Source, engine: Engine, start: Start, k: int) -> ModelArrays:
     """Statistics of the rows with the weights of a start."""
+    if isinstance(start, RandomParameters):
+        random = start
+
+        def sums(block: Block) -> Mapping[str, Any]:
+            return {"totals": random.weights(block, k).sum(axis=0), "size": float(block.weight.sum())}
+
+        start = random.scaled(**engine.total(sums, source))
     return engine.total(lambda block: model.statistics(block, start.weights(block, k)), source)
 
 
@@ -126,6 +135,8 @@ def train(
     The model is prepared on the data, whatever the start. With held-out rows the state of least held-out log loss is the
     best one. ``horizon`` is the largest sum of steps; 0 returns the start.
     """
+    if isinstance(plan.start, SeveralStarts):
+        return _best_training(model, source, engine, plan, plan.start, k, horizon)
     model, data = accurate_sums(model, source, engine, k)
     closed = plan.rule.is_closed_form and not data.hidden
     model = prepared(model, data, source, engine, k)
@@ -150,6 +161,26 @@ def train(
         learn_recorded(run, "training", statistics, source, engine, plan)
     history = as_arrays(run.history) if run.history else None
     return Trained(model, data, run, closed, run.updates, history, problem_of(run))
+
+
+def _best_training(
+    model: AnyModel,
+    source: Source,
+    engine: Engine,
+    plan: Plan,
+    several: SeveralStarts,
+    k: int,
+    horizon: float,
+) -> Trained[AnyModel]:
+    """The training from the best of several starts."""
+    plans = [replace(plan, start=start) for start in several.starts]
+    trainings = [train(model, source, engine, one, k, horizon) for one in plans]
+    if not all(trained.run.history for trained in trainings):
+        raise ValueError(
+            f"several starts need a rule with steps: rule {plan.rule.name!r} has the same result from each. "
+            "Give one start, or another rule such as RC()"
+        )
+    return min(trainings, key=lambda trained: trained.run.best_score)
 
 
 def _initial_statistics(

@@ -17,7 +17,7 @@ from calibayes.encoders.schema import Schema
 from calibayes.families import ClassPrior, Product
 from calibayes.learn import Plan, Start
 from calibayes.learn.run import Callback
-from calibayes.learn.starts_and_stops import start_named, stop_named
+from calibayes.learn.starts_and_stops import SeveralStarts, start_named, stop_named
 from calibayes.learn.train import Fold
 from calibayes.model import parameters, pickles
 from calibayes.model.binding import ColumnBinding, bind
@@ -34,9 +34,10 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    start : {"data", "likelihood", "random", "bootstrap"} or start, optional
+    start : {"data", "likelihood", "random", "bootstrap", "random_parameters"} or start, optional
         Initial statistics: of the labels; of the labels after maximum likelihood (EM), if components or missing values
-        are hidden; of random labels; of randomly weighted rows. By default "data", for mixtures "likelihood".
+        are hidden; of random labels; of randomly weighted rows; of random parameters. By default "data", for mixtures
+        "likelihood". `calibayes.learn.SeveralStarts` trains from each of several starts, and uses the best.
     batch_size : int, optional
         Rows of a mini-batch; 1 is a stochastic pass. By default an update uses all rows.
     validation_fraction : float, optional
@@ -103,6 +104,8 @@ class TrainingOptions(BaseEstimator):  # type: ignore[misc]
         parameters.listed_callbacks(self.callbacks)
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike):
             raise ValueError(f"checkpoint must be the path of a file or None, got {self.checkpoint!r}")
+        if isinstance(self.start, SeveralStarts):
+            self.refuse_checkpoint("trainings from several starts")
         if not isinstance(self.keep_summary, bool | np.bool_):
             raise ValueError(f"keep_summary must be True or False, got {self.keep_summary!r}")
         if self.privacy is not None:
