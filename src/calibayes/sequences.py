@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from calibayes.analysis.positions import PositionExplanation, explain_positions
 from calibayes.encoders.sequences import Sequences
 from calibayes.estimators.sequence_classifier import SequenceClassifier
 from calibayes.families.hidden_markov import HiddenMarkov
 from calibayes.families.sequences import MarkovChain
 
-__all__ = ["HiddenMarkov", "MarkovChain", "SequenceClassifier", "Sequences"]
+__all__ = [
+    "HiddenMarkov",
+    "MarkovChain",
+    "PositionExplanation",
+    "SequenceClassifier",
+    "Sequences",
+    "explain_positions",
+]

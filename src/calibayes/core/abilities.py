@@ -74,6 +74,14 @@ class Reasons(Protocol):
 
 
 @runtime_checkable
+class PositionTerms(Protocol):
+    """A log density of sequences that is a sum over positions."""
+
+    def position_terms(self, columns: Any, parameters: Arrays) -> Array:
+        """log p(symbol | symbols before it, class) of each position, (n, k, length); 0 at gaps."""
+
+
+@runtime_checkable
 class ConditionalTerms(Protocol):
     """Densities of all leading columns of an order, in one computation."""
 

@@ -207,6 +207,15 @@ class Sequences:
             row[: len(sequence)] = sequence
         return codes[positions]
 
+    def split(self, table: Table) -> tuple[tuple[str | None, ...], ...]:
+        """The symbols of each row of a table, None at gaps; none of a missing sequence."""
+        j = self.indices[0]
+        values, positions = distinct_values(table, j)
+        texts = self._texts(values, table.names[j])
+        listed = [tuple(None if s == GAP else s for s in symbols_of(text, self.separator)) for text in texts]
+        listed.append(())
+        return tuple(listed[place] for place in positions.tolist())
+
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         raise ValueError("sequences of symbols cannot be drawn: the length of a sequence has no distribution")
 

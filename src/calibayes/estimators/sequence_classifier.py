@@ -10,6 +10,7 @@ from calibayes.encoders.sequences import Sequences, sequences_as_text
 from calibayes.families import ClassPrior
 from calibayes.families.joint_model import PRIOR
 from calibayes.families.sequences import MarkovChain
+from calibayes.model.attributes import delegate
 from calibayes.model.binding import every
 from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.estimator import GenerativeEstimator, Traits
@@ -82,6 +83,8 @@ class SequenceClassifier(GenerativeEstimator):
             for j, name in enumerate(names)
         ]
         return Specification(families, self._class_prior(len(classes)))
+
+    explain_positions = delegate("analysis.positions")
 
     def _readable(self, X: Any) -> Any:
         return sequences_as_text(X)

@@ -16,7 +16,7 @@ import calibayes as cb
 from calibayes.encoders.sequences import sequences_as_text
 from calibayes.families import Dirichlet, Multinomial
 from calibayes.rules import GDT, RC
-from calibayes.sequences import MarkovChain, SequenceClassifier, Sequences
+from calibayes.sequences import HiddenMarkov, MarkovChain, SequenceClassifier, Sequences, explain_positions
 
 START = "^"
 CHAIN = MarkovChain(order=2, back_off=3.0, alpha=0.5)
@@ -332,6 +332,76 @@ def test_explanations_of_columns_sum_to_the_log_odds():
     for place, scores in enumerate(expected, 1):
         odds = scores[order, explained.chosen] - scores[order, explained.other]
         assert_allclose(explained.contributions[:, place], odds, rtol=1e-9)
+
+
+@pytest.mark.parametrize("family", [CHAIN, HiddenMarkov(states=2, alpha=0.5)], ids=repr)
+def test_contributions_of_positions_sum_to_the_log_odds(family):
+    X, y = rows()
+    X = with_gaps(X)
+    model = SequenceClassifier(family=family, max_iter=3, stop=None).fit(X, y)
+    new = [*X[:9], [], ["a", "z", None], list("acgtacgtacgt")]
+    explained = model.explain_positions(new)
+    joint = model.predict_joint_log_proba(new)
+    chosen, other = (
+        np.searchsorted(model.classes_, labels) for labels in (explained.chosen, explained.other)
+    )
+    every = np.arange(len(new))
+    assert_allclose(explained.log_odds, joint[every, chosen] - joint[every, other], rtol=1e-10)
+    assert_allclose(explained.log_odds, model.explain(new).log_odds, rtol=1e-10)
+    frequencies = model.parameters_["class_prior"]["log_probability"]
+    assert_allclose(explained.rest, frequencies[chosen] - frequencies[other], atol=1e-9)
+    assert explained.symbols[9:11] == ((), ("a", "z", None))
+    assert explained.contributions[10, 1:3].tolist() == [0.0, 0.0]
+    assert np.isnan(explained.contributions[9]).all()
+    lines = explained.frame()
+    assert len(lines) == sum(map(len, new))
+    assert_allclose(lines.groupby("row")["contribution"].sum()[11], np.nansum(explained.contributions[11]))
+    assert explained.overall().shape == (12,)
+
+
+def test_contributions_of_positions_are_ratios_of_conditional_probabilities():
+    X, y = rows()
+    model, parts = SequenceClassifier(family=CHAIN, rule="ml").fit(X, y), [X[c::3] for c in range(3)]
+    slow = [SlowChain(part, np.ones(len(part)), list("acgt"), CHAIN) for part in parts]
+    explained = model.explain_positions(["acg"], against=2)
+    chosen = int(explained.chosen[0])
+    for place, (context, symbol) in enumerate([(("^", "^"), "a"), (("^", "a"), "c"), (("a", "c"), "g")]):
+        ratio = slow[chosen].probability(0, context, symbol) / slow[2].probability(0, context, symbol)
+        assert explained.contributions[0, place] == pytest.approx(np.log(ratio), rel=1e-10)
+
+
+def test_positions_of_one_of_several_columns():
+    X, y = rows()
+    frame = pd.DataFrame({"a": pd.Series(X), "b": pd.Series(rows(seed=8)[0]), "y": y})
+    model = SequenceClassifier().fit(frame[["a", "b"]], y)
+    explained = model.explain_positions(frame[["a", "b"]], "b")
+    assert explained.column == "b"
+    assert_allclose(explained.log_odds, model.explain(frame[["a", "b"]]).log_odds, rtol=1e-9)
+    assert "by positions of b" in repr(explained)
+    for column, message in (
+        (None, "several columns of sequences: name one of"),
+        ("c", "'c' is no column of sequences"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.explain_positions(frame[["a", "b"]], column)
+    with pytest.raises(ValueError, match="no column of sequences"):
+        explain_positions(cb.GaussianNB().fit(np.arange(8.0)[:, None], [0, 1] * 4), [[1.0]])
+
+
+def test_events_of_child_rows_are_a_column_of_lists():
+    """As the docstring says; customers without events have an empty sequence."""
+    events = pd.DataFrame(
+        {"customer": [1, 2, 1, 3, 2, 1], "time": [3, 1, 1, 2, 5, 2], "item": list("cabdea")}
+    )
+    lists = events.sort_values("time").groupby("customer")["item"].agg(list)
+    customers = pd.DataFrame({"customer": [1, 2, 3, 4]})
+    paths = customers["customer"].map(lists).to_frame("path")
+    assert paths["path"].tolist()[:3] == [["b", "a", "c"], ["a", "e"], ["d"]]
+    model = SequenceClassifier().fit(paths, [0, 1, 0, 1])
+    assert_allclose(
+        model.predict_proba(paths.iloc[[3]]),
+        np.exp(model.parameters_["class_prior"]["log_probability"])[None],
+    )
 
 
 def test_closed_form_cross_validation_is_a_fit_for_each_fold():
