@@ -77,6 +77,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "scoring": ("loss", "error", "balanced_error"),
     "selection": ("cv", "significant", None),
     "shrinkage": (None, 0.0, 0.3, 1.0, "auto"),
+    "structure": ("information", "conditional_likelihood", "soft_error"),
     "solver": ("svd", "lsqr", "eigen"),
     "standardize": (True, False),
     "stop": (None, "objective"),

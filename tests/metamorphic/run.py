@@ -41,10 +41,12 @@ COSTLY = (
 )
 """Estimators of many models, tried on fewer tables."""
 COSTLY_LAWS = ("Dask",)
+SEARCHES = ("conditional_likelihood", "soft_error")
+"""Structures that are searched for, tried in closed form."""
 
 
 def estimators() -> dict[str, Any]:
-    """Every classifier with default parameters, and in closed form where its rule can be."""
+    """Every classifier with default parameters, in closed form where its rule can be, and with structures by search."""
     found = {}
     for name in calibayes.__all__:
         kind = getattr(calibayes, name)
@@ -54,8 +56,11 @@ def estimators() -> dict[str, Any]:
         if not is_classifier(made):
             continue
         found[name] = made
-        if "rule" in made.get_params(deep=False):
+        parameters = made.get_params(deep=False)
+        if "rule" in parameters:
             found[f"{name} ml"] = clone(made).set_params(rule="ml")
+        for score in SEARCHES if "structure" in parameters else ():
+            found[f"{name} {score}"] = clone(made).set_params(structure=score, rule="ml")
     return found
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from calibayes.encoders.bins import PairBins
-from calibayes.estimators import tree_augmented
+from calibayes.estimators import structure_search, tree_augmented
 from calibayes.estimators.tree_augmented import (
     CandidateColumns,
     Edge,
     JointPreset,
+    SearchedPreset,
     fits,
     most_relevant_columns,
 )
-from calibayes.families import AveragedOneDependence, KDependence, SignificantEdges
-from calibayes.families.tree_structures import LARGEST_TABLES, Edges
+from calibayes.families import AveragedOneDependence, KDependence
+from calibayes.families.network_tables import ParentSets
+from calibayes.families.tree_structures import LARGEST_TABLES
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.rules import rule_named
 
@@ -123,7 +126,7 @@ MOST_IN_NETWORK = (64, 32, 16)
 
 
 @estimator
-class KDependenceBayes(JointPreset):
+class KDependenceBayes(SearchedPreset):
     """k-dependence Bayes (KDB): each column may depend on one or two others. Numbers are binned, the rest is categorical.
 
     The columns are taken by decreasing mutual information with the class; the parents of each are those of the columns
@@ -139,7 +142,13 @@ class KDependenceBayes(JointPreset):
     max_parents : {1, 2}, default=2
         Largest number of other columns that a column depends on.
     edges : Edges, optional
-        Which edges are kept: `SignificantEdges` by default, `InformativeEdges` above a number of nats, or `AllEdges`.
+        Which edges are kept: `SignificantEdges` by default, `InformativeEdges` above a number of nats, or `AllEdges`. A
+        search by another ``structure`` tries all by default.
+    structure : {"information", "conditional_likelihood", "soft_error"} or score, default="information"
+        What the parents are chosen by: mutual information given the class; or the loss of the posterior, by which parents are added
+        to naive Bayes one at a time, as long as the loss falls on held-out folds of the training rows: -log p(class | x)
+        (`ConditionalLikelihood`) or 1 - p(class | x) (`SoftError`; docs/trees.md). The model is then no sum over rows
+        and cannot be merged, extended or made to forget rows.
     back_off : float, default=5
         Pseudo-rows that smooth a column's distribution, under each combination of levels of its parents, towards that with
         one parent fewer.
@@ -180,9 +189,9 @@ class KDependenceBayes(JointPreset):
     """
 
     max_parents: int = 2
-    edges: Edges | None = None
 
     _family_name: ClassVar[str] = NETWORK
+    _arcs = structure_search.ordered_arcs
 
     def _default_bins(self) -> PairBins:
         return PairBins() if self.max_parents == 1 else PairBins(few=16, parts=8)
@@ -190,9 +199,15 @@ class KDependenceBayes(JointPreset):
     def _joint_family(self) -> KDependence:
         return KDependence(
             max_parents=whole_number("max_parents", self.max_parents, 1),
-            edges=tree_augmented.checked_edges(self.edges, SignificantEdges()),
+            edges=self._checked_edges(),
             **self._family_parameters(),
         )
+
+    def _local_family(self) -> KDependence:
+        return self._joint_family()
+
+    def _given_parents(self, family: KDependence, parents: ParentSets) -> KDependence:
+        return replace(family, given=parents)
 
     def _joint_columns(self, given: CandidateColumns) -> list[int] | None:
         most, max_cells = MOST_IN_NETWORK[0], self.max_cells

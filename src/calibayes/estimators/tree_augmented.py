@@ -9,26 +9,42 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 import numpy as np
 from scipy.special import xlogy
 
-from calibayes.core.protocols import Array, Family
+from calibayes.core.protocols import Array, Family, Layout
 from calibayes.core.verify import require_columns
 from calibayes.encoders.bins import PairBins, bins_named
 from calibayes.encoders.by_column_type import ByColumnType
 from calibayes.encoders.encoder import Encoder
 from calibayes.encoders.schema import Schema
-from calibayes.estimators import tabular
+from calibayes.estimators import structure_search, tabular
 from calibayes.estimators.tabular import KindChoices, OfKind, TabularNB
-from calibayes.families import OneTree, PerClass, SignificantEdges, Tree
+from calibayes.families import (
+    ClassPrior,
+    GivenTree,
+    KDependence,
+    OneTree,
+    PerClass,
+    Tree,
+)
 from calibayes.families.counts import smoothing_of
 from calibayes.families.kernel_bandwidths import Bandwidth, OverBins, bandwidth_named
-from calibayes.families.tree_structures import LARGEST_TABLES, Edges, Search
+from calibayes.families.network_tables import ParentSets
+from calibayes.families.tree_structures import (
+    LARGEST_TABLES,
+    Edges,
+    Loss,
+    Search,
+    StructureScore,
+    structure_named,
+)
 from calibayes.kernels.level_counts import offsets, weighted_counts
+from calibayes.kernels.moments import weight_of_one, whole_counts
 from calibayes.model.attributes import fitted_of
 from calibayes.model.binding import ColumnBinding, columns_with_values
 from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.model.recipe import Specification
-from calibayes.model.splits import rows_by_weight
-from calibayes.tables.summary import Sample, TableSummary
+from calibayes.model.splits import assign_folds, rows_by_weight
+from calibayes.tables.summary import Sample, TableSummary, order_hashes
 from calibayes.tables.table import Table
 
 # -- Which columns are part of a tree, if the tables of all pairs of columns would be too large --------------
@@ -186,6 +202,10 @@ class JointPreset(TabularNB):
         """The columns of the joint family if all columns are too many, otherwise None."""
         raise TypeError(f"{type(self).__name__} chooses no columns")
 
+    def _with_structure(self, family: Any, given: CandidateColumns, class_prior: ClassPrior) -> Any:
+        """The joint family, with a structure where that is no result of its counts."""
+        return family
+
     def _default_bins(self) -> Encoder:
         """The encoder of binned columns unless ``discretize`` is given."""
         return PairBins()
@@ -220,12 +240,15 @@ class JointPreset(TabularNB):
         (name, family, selection, encoder), *others = specification.families
         positions = selection(rows.summary)
         known = columns_with_values(positions, rows.summary)
-        chosen = self._joint_columns(CandidateColumns(known, encoder, rows, len(classes)))
+        candidates = CandidateColumns(known, encoder, rows, len(classes))
+        chosen = self._joint_columns(candidates)
+        modeled = candidates if chosen is None else candidates._replace(positions=chosen)
+        structured = self._with_structure(family, modeled, specification.class_prior)
         if chosen is None:
-            return specification
+            return specification._replace(families=[(name, structured, selection, encoder), *others])
         rest = Positions(tuple(j for j in positions if j not in set(chosen)))
         alone = (ALONE, replace(family, max_cells=0), rest, encoder)
-        joint = (name, family, Positions(tuple(chosen)), encoder)
+        joint = (name, structured, Positions(tuple(chosen)), encoder)
         return specification._replace(families=[joint, alone, *others])
 
     def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
@@ -244,6 +267,77 @@ class JointPreset(TabularNB):
         fitted.learned()
         family = fitted.model.families.get(self._family_name)
         return family if isinstance(family, kind) else None
+
+
+# -- Presets whose structure may be searched for by predictions of the training rows --------------------------
+
+
+@estimator
+class SearchedPreset(JointPreset):
+    """Parameters of presets whose structure may be chosen by how well the model classifies."""
+
+    edges: Edges | None = None
+    structure: str | StructureScore = "information"
+
+    _arcs: ClassVar[structure_search.ArcsOf]
+    """The arcs that a search may add."""
+
+    def _refuse_parts_of_rows(self) -> None:
+        super()._refuse_parts_of_rows()
+        if structure_named(self.structure).folds:
+            raise ValueError(
+                f"structure={self.structure!r} is searched for with all rows at once: use structure='information'"
+            )
+
+    def _checked_edges(self) -> Edges:
+        """Which pairs of columns may be joined."""
+        return checked_edges(self.edges, structure_named(self.structure).edges)
+
+    def _local_family(self) -> KDependence:
+        """The terms of the columns in log p(x, class), for any parents."""
+        raise TypeError(f"{type(self).__name__} has no local terms")
+
+    def _given_parents(self, family: Any, parents: ParentSets) -> Any:
+        """The joint family with given parents."""
+        raise TypeError(f"{type(self).__name__} takes no parents")
+
+    def _with_structure(self, family: Any, given: CandidateColumns, class_prior: ClassPrior) -> Any:
+        score = structure_named(self.structure)
+        if not isinstance(score, Loss) or not given.positions:
+            return family
+        encoder = given.encoder.fit(given.rows.summary, given.positions)
+        classes, names = tuple(map(str, range(given.k))), tuple(map(str, given.positions))
+        layout = Layout(classes, **{"columns": names, **encoder.layout()})
+        rows = distinct_rows(encoder, given.rows.summary.sample, score.folds)
+        local = self._local_family().bind(layout)
+        fixed = class_prior.bind(layout).fixed
+        parents = structure_search.searched_parents(local, rows, score, type(self)._arcs, fixed)
+        return self._given_parents(family, parents)
+
+
+def distinct_rows(encoder: Encoder, sample: Sample, folds: int) -> structure_search.EncodedRows:
+    """The distinct encoded rows with a label, ordered and dealt to folds by their content and weight alone.
+
+    A row of weight 2 is two rows, which may be in two folds: each then has a part of the weight.
+    """
+    labels = cast(Array, sample.codes)
+    labeled = np.flatnonzero(labels >= 0)
+    weights = sample.weight[labeled]
+    cells = np.column_stack([encoder.encode(sample.table)[labeled], labels[labeled]]).astype(np.int32)
+    cells, which = np.unique(cells, axis=0, return_inverse=True)
+    total = np.bincount(which.ravel(), weights, minlength=len(cells))
+    words, once = cells.astype(np.uint64), np.ones(len(cells), dtype=np.uint64)
+    hashes = order_hashes(lambda j: words[:, j], cells.shape[1] - 1, cells[:, -1], once, 0)
+    order = np.argsort(hashes, kind="stable")
+    cells, total = cells[order], total[order]
+    unit = weight_of_one(weights if whole_counts(total) is None else total)
+    copies = np.maximum(np.rint(total / unit), 1.0).astype(np.intp)
+    source = np.repeat(np.arange(len(cells)), copies)
+    fold = assign_folds(cells[source, -1], folds)
+    parts, count = np.unique(np.stack([source, fold]), axis=1, return_counts=True)
+    row, fold = parts
+    weight = total[row] * (count / copies[row])
+    return structure_search.EncodedRows(cells[row, :-1], cells[row, -1].astype(np.intp), weight, fold)
 
 
 # -- Tree-augmented naive Bayes over data frames with mixed types and missing values -------------------------
@@ -270,7 +364,7 @@ def sorted_edges(names: Sequence[str], found: Iterable[tuple[Any, ...]]) -> list
 
 
 @estimator
-class TreeAugmentedNB(JointPreset):
+class TreeAugmentedNB(SearchedPreset):
     """Tree-augmented naive Bayes (TAN): each column may depend on one other. Numbers are binned, the rest is categorical.
 
     The tree maximizes the mutual information of the columns given the class (Friedman, Geiger and Goldszmidt 1997) and is
@@ -285,7 +379,13 @@ class TreeAugmentedNB(JointPreset):
         Whether every class has its own tree.
     edges : Edges, optional
         Which edges are kept: `SignificantEdges` by default, `InformativeEdges` above a number of nats, or `AllEdges`,
-        which is the tree of the paper; with the first two the result may be a forest.
+        which is the tree of the paper; with the first two the result may be a forest. A search by another ``structure``
+        tries all by default.
+    structure : {"information", "conditional_likelihood", "soft_error"} or score, default="information"
+        What the tree is chosen by: mutual information given the class; or the loss of the posterior, by which edges are added
+        to naive Bayes one at a time, as long as the loss falls on held-out folds of the training rows: -log p(class | x)
+        (`ConditionalLikelihood`) or 1 - p(class | x) (`SoftError`; docs/trees.md). The model is then no sum over rows
+        and cannot be merged, extended or made to forget rows.
     back_off : float, default=5
         Pseudo-rows that smooth a column's distribution, under each level of its parent, towards its distribution in the
         class.
@@ -326,14 +426,24 @@ class TreeAugmentedNB(JointPreset):
     """
 
     per_class: bool = False
-    edges: Edges | None = None
 
     _family_name: ClassVar[str] = TREE
+    _arcs = structure_search.tree_arcs
 
     def _joint_family(self) -> Tree:
-        edges = checked_edges(self.edges, SignificantEdges())
+        edges = self._checked_edges()
         search: Search = PerClass(edges) if self.per_class else OneTree(edges)
         return Tree(search=search, **self._family_parameters())
+
+    def _local_family(self) -> KDependence:
+        if self.per_class:
+            raise ValueError(
+                f"per_class=True needs structure='information', got {self.structure!r}: one tree is searched"
+            )
+        return KDependence(max_parents=1, edges=self._checked_edges(), **self._family_parameters())
+
+    def _given_parents(self, family: Tree, parents: ParentSets) -> Tree:
+        return replace(family, search=GivenTree(tuple(next(iter(of_column), -1) for of_column in parents)))
 
     def _joint_columns(self, given: CandidateColumns) -> list[int] | None:
         return tree_columns(given, self.max_cells)

@@ -49,7 +49,17 @@ from calibayes.families.mixture import Mixture
 from calibayes.families.one_dependence import AveragedOneDependence
 from calibayes.families.priors import Dirichlet, Gamma, NormalInverseWishart, WithinClasses
 from calibayes.families.tree import Tree, TreeCovariance
-from calibayes.families.tree_structures import AllEdges, InformativeEdges, OneTree, PerClass, SignificantEdges
+from calibayes.families.tree_structures import (
+    AllEdges,
+    ConditionalLikelihood,
+    GivenTree,
+    Information,
+    InformativeEdges,
+    OneTree,
+    PerClass,
+    SignificantEdges,
+    SoftError,
+)
 
 if TYPE_CHECKING:
     from calibayes.families.positive_numbers import Exponential, GammaByMoments, GammaDensity, LogNormal
@@ -66,6 +76,7 @@ __all__ = [
     "ClassPrior",
     "ColumnDensity",
     "Complement",
+    "ConditionalLikelihood",
     "Density",
     "Diagonal",
     "Dirichlet",
@@ -76,8 +87,10 @@ __all__ = [
     "GammaByMoments",
     "GammaDensity",
     "Gaussian",
+    "GivenTree",
     "InCells",
     "Inflated",
+    "Information",
     "InformativeEdges",
     "KDependence",
     "KernelDensity",
@@ -95,6 +108,7 @@ __all__ = [
     "SheatherJones",
     "SignificantEdges",
     "Silverman",
+    "SoftError",
     "SoftThreshold",
     "Spherical",
     "Tied",

@@ -50,7 +50,7 @@ def ordered_parents(
     are joined to the first one by an edge, so that missing values are summed out in tables of at most three columns.
     Without ``further`` there is no second parent. Both must be allowed by ``edges``.
     """
-    gains = _gain_matrix(candidates, edges)
+    gains = gain_matrix(candidates, edges)
     parents: dict[int, tuple[int, ...]] = {}
     for place, j in enumerate(order):
         earlier = np.array(order[:place], dtype=np.intp)
@@ -60,7 +60,7 @@ def ordered_parents(
             first = int(earlier[best])
             joined = [i for i in order[:place] if i in parents[first] or first in parents[i]]
             information = further(j, first, joined)
-            second = _best(_allowed_gains(information, edges))
+            second = _best(allowed_gains(information, edges))
             parents[j] += () if second < 0 else (joined[second],)
     return tuple(parents[j] for j in range(candidates.d))
 
@@ -74,14 +74,14 @@ def conditional_information(tables: Sequence[Array]) -> PairInformation:
     return PairInformation(*np.array(parts, dtype=np.float64).reshape(-1, 3).T)
 
 
-def _gain_matrix(candidates: tree_structures.Candidates, edges: tree_structures.Edges) -> Array:
+def gain_matrix(candidates: tree_structures.Candidates, edges: tree_structures.Edges) -> Array:
     """Gain of each pair of columns, (d, d); -inf where no edge is allowed."""
     gains = np.full((candidates.d, candidates.d), -np.inf)
-    gains[candidates.left, candidates.right] = _allowed_gains(candidates.pooled(), edges)
+    gains[candidates.left, candidates.right] = allowed_gains(candidates.pooled(), edges)
     return np.maximum(gains, gains.T)
 
 
-def _allowed_gains(dependence: PairInformation, edges: tree_structures.Edges) -> Array:
+def allowed_gains(dependence: PairInformation, edges: tree_structures.Edges) -> Array:
     """Gain of each pair, -inf where no edge is allowed."""
     is_allowed = edges.allowed(dependence) & (
         dependence.gain > tree_structures.LEAST_INFORMATION * dependence.weight
@@ -222,6 +222,8 @@ class KDependence(network_tables.ConditionalProbabilities, TripleCounts):
     edges : Edges
         Which pairs may become edges: `AllEdges`, `InformativeEdges` or `SignificantEdges`; for a second parent, given
         the first.
+    given : tuple of tuples, optional
+        The parents of each column, the more informative first, if they are not to be learned from counts.
     back_off : float, default=0
         Pseudo-rows added to each conditional distribution of a column, distributed as the column is given the class and
         one parent fewer.
@@ -238,6 +240,7 @@ class KDependence(network_tables.ConditionalProbabilities, TripleCounts):
 
     max_parents: int = 2
     edges: tree_structures.Edges = field(default_factory=tree_structures.AllEdges)
+    given: network_tables.ParentSets | None = None
     parents: network_tables.ParentSets | None = field(default=None, repr=False, compare=False)
     """The structure, set by `prepare`: the parents of each column."""
 
@@ -274,14 +277,19 @@ class KDependence(network_tables.ConditionalProbabilities, TripleCounts):
         return 1 + self.max_parents
 
     def with_structure(self, structure_statistics: Arrays) -> Self:
+        given = self.given
+        return replace(self, parents=self._learned(structure_statistics) if given is None else given)
+
+    def _learned(self, structure_statistics: Arrays) -> network_tables.ParentSets:
+        """The parents of each column that these counts show."""
+
         def further(column: int, first: int, others: Sequence[int]) -> PairInformation:
             tables = [self.count_of(structure_statistics, (first, other, column)) for other in others]
             return conditional_information(tables)
 
         candidates = self.candidates(structure_statistics)
         order = relevance_order(self.column_counts(structure_statistics), candidates.keys)
-        parents = ordered_parents(order, candidates, self.edges, further if self.counts_triples else None)
-        return replace(self, parents=parents)
+        return ordered_parents(order, candidates, self.edges, further if self.counts_triples else None)
 
     def statistics_of(self, structure_statistics: Arrays) -> Arrays:
         parts = [
@@ -309,6 +317,7 @@ class KDependence(network_tables.ConditionalProbabilities, TripleCounts):
 
     def verify_structure(self) -> None:
         require(self.parents is not None, "parents is missing")
+        require(self.given in (None, self.parents), "parents are not those that were given")
         network_tables.verify_parent_sets(
             self.parents or (), self.layout.levels, self.max_parents, self.max_cells
         )

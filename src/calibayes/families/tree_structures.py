@@ -10,17 +10,18 @@ hash of their content, whatever the order of the columns is.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.special import chdtrc
 
-from calibayes.core.protocols import AnyArray, Array, Arrays
+from calibayes.core.protocols import AnyArray, Array, Arrays, resolve
 from calibayes.core.verify import require, require_arrays, require_length
 from calibayes.families.counts import PseudoCounts
 from calibayes.kernels import level_counts, level_pairs
@@ -263,6 +264,117 @@ class SignificantEdges:
         return np.asarray(testable & (p_value * testable.sum(axis=-1, keepdims=True) <= self.level))
 
 
+# -- What the structure is chosen by --------------------------------------------------------------------------
+
+
+class StructureScore(Protocol):
+    """What a structure is searched by."""
+
+    @property
+    def folds(self) -> int:
+        """Number of folds of the search; 0 if the structure follows from sums over rows, without a search."""
+
+    @property
+    def edges(self) -> Edges:
+        """Which pairs of columns may be joined, unless it is said."""
+
+
+@dataclass(frozen=True)
+class Information:
+    """Choose arcs by mutual information given the class, found in counts of pairs of columns in one pass (Chow and Liu 1968).
+
+    Examples
+    --------
+    >>> from calibayes import TreeAugmentedNB
+    >>> from calibayes.families import Information
+    >>> TreeAugmentedNB(structure=Information()).structure
+    Information()
+    """
+
+    folds: ClassVar[int] = 0
+    edges: ClassVar[Edges] = SignificantEdges()
+
+
+@dataclass(frozen=True)
+class Loss(ABC):
+    """A loss of p(class | x) that arcs are chosen by."""
+
+    folds: int = 5
+    edges: ClassVar[Edges] = AllEdges()
+
+    def __post_init__(self) -> None:
+        folds: Any = self.folds
+        if isinstance(folds, bool) or not isinstance(folds, int) or folds < 1:
+            raise ValueError(f"folds must be a whole number from 1 on, got {folds!r}")
+
+    @abstractmethod
+    def of(self, log_posterior: Array) -> Array:
+        """The loss of each row, (n,), from log p(true class | x)."""
+
+
+@dataclass(frozen=True)
+class ConditionalLikelihood(Loss):
+    """Choose arcs by the conditional likelihood: the mean of -log p(class | x) falls.
+
+    Parameters
+    ----------
+    folds : int, default=5
+        Rows of a fold are predicted with the counts of the others; 1 predicts the training rows themselves.
+
+    Examples
+    --------
+    >>> from calibayes import TreeAugmentedNB
+    >>> from calibayes.families import ConditionalLikelihood
+    >>> X, y = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"]] * 5, [0, 0, 1, 1] * 5
+    >>> TreeAugmentedNB(structure=ConditionalLikelihood(folds=1)).fit(X, y).score(X, y)
+    1.0
+    """
+
+    def of(self, log_posterior: Array) -> Array:
+        return -log_posterior
+
+
+@dataclass(frozen=True)
+class SoftError(Loss):
+    """Choose arcs by the soft error: the mean of 1 - p(class | x) falls.
+
+    Parameters
+    ----------
+    folds : int, default=5
+        Rows of a fold are predicted with the counts of the others; 1 predicts the training rows themselves.
+
+    Examples
+    --------
+    >>> from calibayes import TreeAugmentedNB
+    >>> from calibayes.families import SoftError
+    >>> X, y = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"]] * 5, [0, 0, 1, 1] * 5
+    >>> TreeAugmentedNB(structure=SoftError(folds=1)).fit(X, y).score(X, y)
+    1.0
+    """
+
+    def of(self, log_posterior: Array) -> Array:
+        return -np.expm1(log_posterior)
+
+
+STRUCTURES = {
+    "information": Information,
+    "conditional_likelihood": ConditionalLikelihood,
+    "soft_error": SoftError,
+}
+"""Short name -> what arcs are chosen by."""
+
+
+def structure_named(given: str | StructureScore) -> StructureScore:
+    """The score of a short name, or the score itself. Raises ValueError if it is none."""
+    score: StructureScore = resolve(
+        "structure", given, STRUCTURES, ability="folds", example="ConditionalLikelihood(folds=1)"
+    )
+    return score
+
+
+# -- Trees and forests ----------------------------------------------------------------------------------------
+
+
 class Search(Protocol):
     """A method of structure learning."""
 
@@ -315,6 +427,32 @@ class PerClass:
     def parents(self, candidates: Candidates) -> tuple[Parents, ...]:
         by_class = candidates.by_class()
         return tuple(spanning_forest(candidates, information, self.edges) for information in by_class)
+
+
+@dataclass(frozen=True)
+class GivenTree:
+    """One tree for all classes that is given, or was searched for by predictions, not learned from counts of pairs.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        The parent of each column, -1 for a root.
+
+    Examples
+    --------
+    >>> from calibayes.families import GivenTree, Tree
+    >>> Tree(alpha=1.0, search=GivenTree((-1, 0, 0))).search
+    GivenTree(columns=(-1, 0, 0))
+    """
+
+    columns: Parents
+
+    def verify(self) -> None:
+        """Raises ValueError unless this is a forest; see `calibayes.core.verify`."""
+        verify_parents([self.columns], 1, len(self.columns))
+
+    def parents(self, candidates: Candidates) -> tuple[Parents, ...]:
+        return (self.columns,) * len(candidates.dependence.gain)
 
 
 def spanning_forest(candidates: Candidates, dependence: PairInformation, edges: Edges) -> Parents:

@@ -66,6 +66,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(families.Exponential, families.GammaDensity, families.GammaByMoments, families.LogNormal),
         *(families.Inflated, class_centers.AsEstimated, families.SoftThreshold, families.OneTree),
         *(families.PerClass, families.AllEdges, families.InformativeEdges, families.SignificantEdges),
+        *(families.GivenTree, families.Information, families.ConditionalLikelihood, families.SoftError),
         *(families.FixedWidth, families.InCells, families.NormalReference, families.OverBins),
         *(families.SheatherJones, families.Silverman, families.Dirichlet, families.Gamma),
         *(families.NormalInverseWishart, families.WithinClasses, priors.ResolvedPrior),
