@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,9 +22,9 @@ from calibayes.learn.train import prepare_folds
 from calibayes.model import delegates, parameters, pickles
 from calibayes.model.checked_rows import Reading, Rows, require_labels
 from calibayes.model.estimator import GenerativeEstimator, recipe_of
-from calibayes.model.parameters import adopt, estimator, number, seed_of, unfitted_copy
+from calibayes.model.parameters import adopt, estimator, number, open_fraction, seed_of, unfitted_copy
 from calibayes.model.recipe import Recipe, shared_folds
-from calibayes.model.splits import held_out_masks
+from calibayes.model.splits import held_out_masks, hold_out
 from calibayes.model.table_inputs import open_rows
 from calibayes.model.verification import OPTIONAL_COLUMNS, is_fitted_with, require_score, verify_parameters
 from calibayes.rules import GDT
@@ -46,10 +46,14 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         By default `GaussianNB`. Its rule is replaced.
     lams : sequence of floats
         Values to try, each between 0 and 1.
-    cv : int, splitter or list of splits, default=5
-        A number of stratified, shuffled folds, or what scikit-learn accepts.
+    cv : int, float, splitter or list of splits, default=5
+        A number of stratified, shuffled folds; a share of each class's rows, held out once, so that there is one path; or
+        what scikit-learn accepts.
     scoring : {"log_loss", "error"}, default="log_loss"
         The held-out score, averaged over the folds, that the best value minimizes.
+    unlabeled, prior_weight : float
+        Weights of rows without a label and of the log prior, as in `GDT`. Rows without a label are never held out by folds
+        that are given as a number or a share.
     random_state : int, optional
         Seed of the folds.
 
@@ -78,6 +82,8 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     lams: Sequence[float] = (1.0, 0.75, 0.5, 0.25, 0.1, 0.03, 0.0)
     cv: Any = 5
     scoring: str = "log_loss"
+    unlabeled: float = 0.0
+    prior_weight: float | None = None
     random_state: int | None = None
 
     get_params = parameters.get_params
@@ -92,15 +98,17 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         base = clone(GaussianNB() if self.estimator is None else self.estimator)
         if not isinstance(base, GenerativeEstimator):
             raise ValueError(f"estimator must be a generative estimator of this package, got {base!r}")
-        lams = self._candidates()
+        lams, rule = self._candidates(), self._rule()
         with computing(base.engine, base.n_jobs) as engine:
             read = given.in_memory()
-            classes, rows = read.rows(base, engine, Reading(base.class_weight))
-            masks = held_out_masks(self.cv, rows, len(np.asarray(read.y)), seed_of(self.random_state))
-            recipe = recipe_of(base.set_params(rule=GDT()), engine)
+            classes, rows = read.rows(base, engine, Reading(base.class_weight, rule.uses_unlabeled))
+            masks = self._masks(rows, len(np.asarray(read.y)))
+            recipe = recipe_of(base.set_params(rule=rule), engine)
             results = _path_scores(recipe, rows, classes, masks, lams)
             lam = lams[int(np.argmin(results[self.scoring].mean(axis=1)))]
-            trained = clone(base).set_params(rule=GDT(lam=lam)).fit(read.X, read.y, read.sample_weight)
+            trained = (
+                clone(base).set_params(rule=replace(rule, lam=lam)).fit(read.X, read.y, read.sample_weight)
+            )
         names = {name: getattr(trained, name) for name in FITTED_OF_ESTIMATOR if hasattr(trained, name)}
         results = {"lam": np.array(lams), **results}
         state = {"cv_results_": results, "lam_": lam, "estimator_": trained, **names}
@@ -114,6 +122,18 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("give at least one lam, and scoring='log_loss' or 'error'")
         return lams
 
+    def _rule(self) -> GDT:
+        """The rule but for lam. Raises ValueError if a weight is invalid."""
+        return GDT(unlabeled=self.unlabeled, prior_weight=self.prior_weight)
+
+    def _masks(self, rows: Rows, n: int) -> list[Array]:
+        """The rows that each fold holds out, of n rows that were passed."""
+        seed = seed_of(self.random_state)
+        if isinstance(self.cv, float | np.floating):
+            share = open_fraction("cv", self.cv)
+            return [hold_out(rows.codes, share, np.random.default_rng(seed), name="cv")]
+        return held_out_masks(self.cv, rows, n, seed)
+
     def verify(self) -> None:
         """Raises ValueError unless the fitted attributes agree; see `calibayes.core.verify`."""
         required = ("n_features_in_", "training_table_", "cv_results_", "lam_", "estimator_")
@@ -124,6 +144,7 @@ class TradeOffCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         require(is_fitted, "estimator_ must be a fitted generative estimator")
         verify_parameters(self)
         self._candidates()
+        self._rule()
         for name in FITTED_OF_ESTIMATOR:
             ours, theirs = (np.asarray(getattr(model, name, None)) for model in (self, trained))
             require(bool(np.array_equal(ours, theirs)), f"{name} is not that of estimator_")
@@ -196,10 +217,12 @@ def _path_scores(
     """Held-out log loss and error of each value and fold, (values, folds) each."""
     source, folds = shared_folds(recipe, rows, classes, masks)
     plan = recipe.plan()
-    models, starts = prepare_folds(folds, source, recipe.engine, len(classes))
+    has_unlabeled = bool((rows.codes < 0).any())
+    models, starts = prepare_folds(folds, source, recipe.engine, len(classes), unlabeled=has_unlabeled)
     results: dict[str, list[list[float]]] = {"log_loss": [], "error": []}
     for lam in lams:
-        rule, runs = GDT(lam=lam), []
+        rule: Any = replace(recipe.rule, lam=lam)  # type: ignore[type-var]
+        runs = []
         for model, statistics, fold in zip(models, starts, folds, strict=True):
             start, stop = rule.begin(model, statistics), stop_named(plan.stop, plan.rule)
             runs.append(Run(model, rule, start, stop, plan.max_iter, view=fold.view))

@@ -32,6 +32,8 @@ from calibayes.learn.starts_and_stops import (
     stop_named,
 )
 
+LABELS = Data()
+
 
 class DataSums(NamedTuple):
     """Sums of one pass over the data."""
@@ -259,9 +261,12 @@ class Fold:
 
 
 def prepare_folds(
-    folds: Sequence[Fold], source: Source, engine: Engine, k: int
+    folds: Sequence[Fold], source: Source, engine: Engine, k: int, *, unlabeled: bool = False
 ) -> tuple[list[Model], list[ModelArrays]]:
-    """The prepared models of all folds and their initial statistics, from one pass or, if digits are lost, two."""
+    """The prepared models of all folds and their initial statistics, from one pass or, if digits are lost, two.
+
+    A further pass sums all rows if some are ``unlabeled``.
+    """
     models = [fold.model for fold in folds]
     totals = _fold_totals(folds, models, source, engine, k)
     closer = [model.recentered(total) for model, total in zip(models, totals, strict=True)]
@@ -270,20 +275,28 @@ def prepare_folds(
         before = zip(models, totals, strict=True)
         chosen = [new if new[0].gains(new[1]) else old for old, new in zip(before, again, strict=True)]
         models, totals = [model for model, _ in chosen], [total for _, total in chosen]
-    models = [model.prepare(total) for model, total in zip(models, totals, strict=True)]
+    pooled: Sequence[ModelArrays | None] = [None] * len(folds)
+    if unlabeled:
+        pooled = _fold_totals(folds, models, source, engine, k, EvenWeights())
+    triples = zip(models, totals, pooled, strict=True)
+    models = [model.prepare(total, of_all) for model, total, of_all in triples]
     return models, [model.statistics_of(total) for model, total in zip(models, totals, strict=True)]
 
 
 def _fold_totals(
-    folds: Sequence[Fold], models: Sequence[Model], source: Source, engine: Engine, k: int
+    folds: Sequence[Fold],
+    models: Sequence[Model],
+    source: Source,
+    engine: Engine,
+    k: int,
+    start: Start = LABELS,
 ) -> list[ModelArrays]:
     """The sums over the training rows of each fold, from one pass."""
-    labels = Data()
 
     def of_block(block: Block) -> Mapping[str, Any]:
         views = [fold.view(block) for fold in folds]
         return {
-            str(number): model.data_sums(view, labels.weights(view, k))["statistics"]
+            str(number): model.data_sums(view, start.weights(view, k))["statistics"]
             for number, (model, view) in enumerate(zip(models, views, strict=True))
         }
 

@@ -191,14 +191,16 @@ def _by_first_row(codes: Array) -> Array:
     return np.asarray(distinct[np.argsort(first)])
 
 
-def hold_out(codes: Array, fraction: float, rng: np.random.Generator) -> Array:
+def hold_out(
+    codes: Array, fraction: float, rng: np.random.Generator, name: str = "validation_fraction"
+) -> Array:
     """A random share of each class's rows, (n,) booleans; every class keeps at least one training row."""
     held = np.zeros(len(codes), dtype=bool)
     for code in _by_first_row(codes):
         rows = rng.permutation(np.flatnonzero(codes == code))
         held[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
     if not held.any():
-        raise ValueError(f"validation_fraction={fraction} of {len(codes)} rows holds out no row at all")
+        raise ValueError(f"{name}={fraction} of {len(codes)} rows holds out no row at all")
     return held
 
 
