@@ -8,9 +8,10 @@ from urllib.error import URLError
 from urllib.request import Request
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from calibayes.datasets import find_file, is_local, list_datasets, load, load_file, numeric_matrix
+from calibayes.datasets import Dataset, find_file, is_local, list_datasets, load, load_file, numeric_matrix
 from calibayes.datasets.download import SOURCES, CheckedRedirects, download, fetch, open_url, read_arff
 
 ARFF = b"""% a comment
@@ -202,3 +203,21 @@ def test_a_data_folder_that_does_not_exist_is_an_error(tmp_path, monkeypatch):
     assert len(load("iris").data) == 150
     with pytest.raises(ValueError, match=r"data_home.*gone.*does not exist"):
         load("iris", data_home=tmp_path / "gone")
+
+
+def test_columns_of_little_variance_within_a_class_are_dropped():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 50)
+    frame = pd.DataFrame({"small": rng.normal(0, 1e-3, 100) + groups, "large": rng.normal(size=100)})
+    data = Dataset("two groups", frame, pd.Series(groups, name="target"))
+    assert frame["small"].var() > 0.2
+    shapes = {
+        least: numeric_matrix(data, within_classes=True, least_variance=least)[0].shape[1]
+        for least in (0, 1e-4)
+    }
+    assert shapes == {0: 2, 1e-4: 1}
+    assert numeric_matrix(data, least_variance=1e-4)[0].shape[1] == 2
+    tiny = Dataset("tiny", frame * 1e-200, data.target)
+    assert (
+        numeric_matrix(tiny)[0].shape[1] == 2
+    )  # the variance is 0 in floating point, the columns are not constant

@@ -174,6 +174,7 @@ def numeric_matrix(
     missing_is_level: bool = False,
     least_class_rows: int = 1,
     within_classes: bool = False,
+    least_variance: float = 0.0,
 ) -> tuple[Array, Array]:
     """Columns as numbers (n, d) and the target (n,), without missing values, constant columns and small classes.
 
@@ -188,6 +189,8 @@ def numeric_matrix(
         Classes with fewer rows are dropped.
     within_classes : bool, default=False
         Drop columns that are constant within at least one class, not only those that are constant in all rows.
+    least_variance : float, default=0
+        Columns whose variance (within one class, if ``within_classes``) is not above this are dropped as constant ones are.
 
     Examples
     --------
@@ -205,8 +208,15 @@ def numeric_matrix(
     in_large_class = np.isin(target, classes[sizes >= least_class_rows])
     numbers, target = numbers[in_large_class], target[in_large_class]
     groups = [numbers[target == label] for label in np.unique(target)] if within_classes else [numbers]
-    varying = np.all([np.ptp(group, axis=0) > 0 for group in groups], axis=0)
+    varying = np.all(
+        [(np.ptp(group, axis=0) > 0) & _varies(group, least_variance) for group in groups], axis=0
+    )
     return numbers[:, varying], target
+
+
+def _varies(group: Array, least_variance: float) -> Array:
+    """Whether the variance of each column is above the least one; 0 admits any, however small."""
+    return (group.var(axis=0) > least_variance) | (least_variance == 0.0)
 
 
 def _codes(column: Array) -> Array:

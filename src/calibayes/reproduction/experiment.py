@@ -27,6 +27,7 @@ from calibayes.core.replaced_file import replaced_file
 from calibayes.datasets import find_file, is_local
 from calibayes.datasets.download import SOURCES, cached_file, file_checksum
 from calibayes.datasets.loading import BUNDLED, cache_folder
+from calibayes.reproduction.author_files import author_file
 from calibayes.reproduction.procedures import DataEntry
 from calibayes.reproduction.result_tables import ExperimentReport, Published, TableRow, published_table
 
@@ -64,13 +65,13 @@ class Settings:
 
     def select(self, entries: Iterable[DataEntry], rows: dict[str, float]) -> list[DataEntry]:
         """The entries to run; ``rows`` are the published numbers of rows by label."""
-        included = [entry for entry in entries if self.includes(entry.name)]
-        return [entry for entry in included if not self.quick or rows[entry.label] <= QUICK_ROWS]
+        included = [entry for entry in entries if self.includes(entry.name, entry.has_author_file)]
+        return [entry for entry in included if not self.quick or rows[entry.row] <= QUICK_ROWS]
 
-    def includes(self, name: str) -> bool:
-        """Whether a data set is to be run, and is on this computer or may be downloaded."""
+    def includes(self, name: str, has_file: bool = False) -> bool:
+        """Whether a data set is to be run, and is on this computer (``has_file``: as a file of its own) or may be downloaded."""
         is_selected = self.datasets is None or name in self.datasets
-        return is_selected and (is_local(name) or (self.download and name in SOURCES))
+        return is_selected and (has_file or is_local(name) or (self.download and name in SOURCES))
 
     def repetitions(self, published: int, quick: int) -> int:
         """Number of repetitions, given that of the paper and that of a quick run."""
@@ -86,7 +87,7 @@ class Settings:
 
 WITHOUT_EFFECT = ("cli", "compare.py", "plots", "testing")
 """Parts of the package that do not affect results."""
-COMPUTATIONS = ("procedures.py", "simulations.py")
+COMPUTATIONS = ("author_files.py", "procedures.py", "simulations.py")
 """The modules of this folder that affect results."""
 
 
@@ -108,6 +109,9 @@ def task_key(task: Task) -> str:
 
 def _data_checksum(name: str) -> str:
     """Checksum of the file of a data set; those in the package have none."""
+    path = author_file(name)
+    if path is not None:
+        return _checksum_of(path, path.stat().st_mtime_ns)
     path = find_file(name) or find_file(name, ending="")
     if path is None and name not in BUNDLED:
         path = cached_file(name, cache_folder())

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset, load, numeric_matrix
 from calibayes.learn import LastState
+from calibayes.reproduction.author_files import AuthorFile, author_file
 
 # -- A data set as a paper uses it: rows, columns, target and preprocessing ----------------------------------
 
@@ -45,10 +46,18 @@ class DataEntry:
     skip, rows : int, optional
         Number of leading rows to drop, and of rows to use after them.
     drop : names of columns to drop
+    keep : names of columns to use
+        By default all.
     target : Above, optional
         Replaces the target of the file.
     missing_is_level : bool
         Whether a missing text is a level; by default rows with missing values are dropped.
+    authors : AuthorFile, optional
+        Read instead of the data set if it is on this computer; the other fields are for its columns then.
+    version_of : str
+        Label in the paper, if the label is that of a further version of a data set.
+    apart : bool
+        Whether the error rates of this data set are counted apart: see `NumberPair`.
     """
 
     name: str
@@ -58,11 +67,31 @@ class DataEntry:
     drop: tuple[str, ...] = ()
     target: Above | None = None
     missing_is_level: bool = False
+    keep: tuple[str, ...] = ()
+    authors: AuthorFile | None = None
+    version_of: str = ""
+    apart: bool = False
+
+    @property
+    def row(self) -> str:
+        """Label of the row of published numbers."""
+        return self.version_of or self.label
+
+    @property
+    def has_author_file(self) -> bool:
+        """Whether the file of the authors is on this computer."""
+        return self.authors is not None and author_file(self.authors.input_name) is not None
+
+    @property
+    def input_name(self) -> str:
+        """Name of what is read, among the inputs of a task."""
+        return self.authors.input_name if self.authors is not None and self.has_author_file else self.name
 
     def read(self) -> Dataset:
         """The version of the paper."""
-        data = load(self.name)
+        data = self.authors.read() if self.authors is not None and self.has_author_file else load(self.name)
         columns, target = data.data.drop(columns=list(self.drop)), data.target
+        columns = columns[list(self.keep)] if self.keep else columns
         if self.target is not None:
             target = columns[self.target.column] > self.target.value
             columns = columns.drop(columns=self.target.column)
@@ -88,6 +117,7 @@ class Cleaning:
     least_class_rows: int = 1
     within_classes: bool = False
     standardize: bool = False
+    least_variance: float = 0.0
 
     def apply(self, entry: DataEntry) -> tuple[Array, Array]:
         """Columns (n, d) and target (n,)."""
@@ -96,6 +126,7 @@ class Cleaning:
             missing_is_level=entry.missing_is_level,
             least_class_rows=self.least_class_rows,
             within_classes=self.within_classes,
+            least_variance=self.least_variance,
         )
         return (StandardScaler().fit_transform(numbers) if self.standardize else numbers), target
 
@@ -136,7 +167,7 @@ class TableTask:
 
     def inputs(self) -> tuple[str, ...]:
         """Name of the data set."""
-        return (self.data.name,)
+        return (self.data.input_name,)
 
 
 @dataclass(frozen=True)

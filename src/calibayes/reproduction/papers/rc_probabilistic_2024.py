@@ -13,6 +13,7 @@ from calibayes.datasets import find_file
 from calibayes.families import ClassPrior, Dirichlet, NormalInverseWishart
 from calibayes.plots import panels
 from calibayes.reproduction import result_tables as tables
+from calibayes.reproduction.author_files import AuthorFile
 from calibayes.reproduction.claims import count_better_equal_worse, reach
 from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings
 from calibayes.reproduction.procedures import Above, Cleaning, DataEntry, TrainingCurve, data_entries
@@ -59,20 +60,30 @@ class TrainingErrorTable(Experiment):
         }
 
     def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
-        rows = [self._row(*item) for item in self.results_by_group(results, settings).items()]
+        by_label = {
+            label: self._row(label, r) for label, r in self.results_by_group(results, settings).items()
+        }
+        rows = [row for label, row in by_label.items() if not self._entry(label).version_of]
+        versions = [row for label, row in by_label.items() if self._entry(label).version_of]
         count = sum(self._agrees(row.pairs) for row in rows)
         agreement = (
             f"{count} of {len(rows)} data sets agree: the initial error and the lowest error of RC within 0.001, the "
             "iteration of RC within one."
         )
         notes = (*self.notes, agreement, self._win_counts(rows), self._not_run(rows))
-        return self.report_of((*rows, _average_row(rows)), *notes, reason=self.rival_reason or self.reason)
+        return self.report_of(
+            (*rows, _average_row(rows), *versions), *notes, reason=self.rival_reason or self.reason
+        )
 
     def _row(self, label: str, results: Sequence[dict[str, Any]]) -> tables.TableRow:
-        published = self.published()[label]
+        published = self.published()[self._entry(label).row]
         ours = self._numbers(*(result.get("error") for result in results))
-        pairs = {name: _number_pair(name, ours[name], published.get(name)) for name in ours}
+        apart = self._entry(label).apart
+        pairs = {name: _number_pair(name, ours[name], published.get(name), apart) for name in ours}
         return tables.TableRow(label, pairs, self._explanation(label, pairs, results))
+
+    def _entry(self, label: str) -> DataEntry:
+        return next(entry for entry in self.entries if entry.label == label)
 
     def _numbers(self, calibrated: list[float] | None, other: list[float] | None) -> dict[str, float | None]:
         ours: dict[str, float | None] = dict.fromkeys(
@@ -127,10 +138,12 @@ def _best_iteration(curve: Sequence[float]) -> float:
     return float(np.argmin(curve)) + 1.0
 
 
-def _number_pair(name: str, ours: float | None, published: float | None) -> tables.NumberPair:
+def _number_pair(
+    name: str, ours: float | None, published: float | None, apart: bool = False
+) -> tables.NumberPair:
     if name == "reach" or name.endswith(" iter"):
         return tables.NumberPair(ours, published, spread=1.0, digits=0, unit=0.0)
-    return tables.NumberPair(ours, published, spread=0.001)
+    return tables.NumberPair(ours, published, spread=0.001, apart=apart)
 
 
 def _average_row(rows: Sequence[tables.TableRow]) -> tables.TableRow:
@@ -225,6 +238,21 @@ def _draw(curves: Mapping[tuple[str, str], dict[str, Any]]) -> Any:
 
 NAME = "rc-probabilistic-2024"
 
+AUTHOR_FILES = {
+    "german-numer": AuthorFile("german_numer", 24, label_first=True),
+    "glass": AuthorFile("glass", 9, first_line=2),
+    "heart": AuthorFile("heart", 13),
+    "letter": AuthorFile("letter-recognition", 16, first_line=2, label_first=True),
+    "magic": AuthorFile("magic", 10, first_line=2),
+    "mammographic": AuthorFile("mammographic", 5, first_line=2),
+    "sonar": AuthorFile("sonar", 60, label_first=True),
+    "svmguide3": AuthorFile("svmguide3", 21, label_first=True),
+}
+"""Data sets of which the papers' group keeps a version with other rows, lines or scales than the usual one.
+
+Glass and mammographic begin with one line that is no row, and two are skipped; a row of sonar has no label.
+"""
+
 ENTRIES = data_entries(
     [
         *("adult", "blood-transfusion", "climate-model", "diabetes", "ecoli", "german-numer", "glass"),
@@ -232,19 +260,45 @@ ENTRIES = data_entries(
         *("mammographic", "optdigits", "pulsar", "qsar", "redwine", "satellite", "sonar", "splice"),
         *("svmguide3", "vehicle"),
     ],
-    {
+    {name: {"authors": file, "apart": True} for name, file in AUTHOR_FILES.items()}
+    | {
         "adult": {"missing_is_level": True},
         "climate-model": {"rows": 360},
         "haberman": {"skip": 1},
-        "letter": {"label": "letterrecog"},
+        "letter": {"label": "letterrecog", "authors": AUTHOR_FILES["letter"], "apart": True},
         "liver-disorders": {"label": "liver disorder", "target": Above("drinks", 3.0)},
-        "redwine": {"drop": ("density",)},
     },
 )
-"""All data sets of the paper except the five of 512 ResNet features, which are not public."""
+"""All data sets of the paper except the five of 512 ResNet features."""
 
-NO_CLEANING = Cleaning()
-FOR_GAUSSIANS = Cleaning(least_class_rows=10, within_classes=True, standardize=True)
+OTHER_VERSIONS = (
+    DataEntry(
+        "redwine-of-authors",
+        "redwine, file of the authors",
+        authors=AuthorFile("redwine", 11, first_line=2),
+        version_of="redwine",
+        apart=True,
+    ),
+)
+"""In the file of the papers' group decimal points are misplaced in 65 cells of density and 6 of alcohol."""
+ONLY_LEFT_OUT = (
+    DataEntry("ecoli", "ecoli, only lip, chg", keep=("lip", "chg"), version_of="ecoli", apart=True),
+    DataEntry(
+        "ionosphere", "ionosphere, only x1, x2", keep=("x1", "x2"), version_of="ionosphere", apart=True
+    ),
+)
+"""Naive Bayes of these two data sets evidently used only the columns that are left out for Gaussians."""
+
+LEAST_CLASS_ROWS = 10
+"""Smaller classes are dropped: ecoli has 327 rows and glass 204, as published."""
+LEAST_VARIANCE = 1e-4
+"""For Gaussians, columns whose variance within a class is not above this are dropped.
+
+Any value between 5.4e-6 and 1.2e-4 gives the published number of columns of all 25 data sets: the density of redwine and
+the refractive index of glass are dropped, a column of qsar with 3.1e-4 is not.
+"""
+FOR_COUNTS = Cleaning(LEAST_CLASS_ROWS)
+FOR_GAUSSIANS = Cleaning(LEAST_CLASS_ROWS, True, True, LEAST_VARIANCE)
 """Maximum likelihood and calibration do not depend on the units of the columns; gradient descent does, and its
 iterations equal the published ones if columns are standardized."""
 
@@ -282,9 +336,11 @@ OTHER_GRADIENT = (
 def _table(
     name: str, title: str, start: str, kind: Any, choices: dict[str, Any], rival: str = "GD", **more: Any
 ) -> TrainingErrorTable:
-    cleaning = NO_CLEANING if kind is cb.NaiveBayes else FOR_GAUSSIANS
+    is_discrete = kind is cb.NaiveBayes
+    entries = (*ENTRIES, *OTHER_VERSIONS, *(ONLY_LEFT_OUT if is_discrete else ()))
+    cleaning = FOR_COUNTS if is_discrete else FOR_GAUSSIANS
     models = [kind(rule=RULES[rule], **choices, **TABLE_ITERATIONS) for rule in ("RC", rival)]
-    return TrainingErrorTable(NAME, name, title, ENTRIES, cleaning, start, rival, *models, **more)
+    return TrainingErrorTable(NAME, name, title, entries, cleaning, start, rival, *models, **more)
 
 
 QUADRATIC, LOGISTIC = cb.QuadraticDiscriminantAnalysis, cb.GenerativeLogisticRegression

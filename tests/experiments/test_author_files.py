@@ -1,0 +1,91 @@
+"""Files of the papers' group: which lines are rows, and how the tables that need them are reported."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from calibayes.datasets import numeric_matrix
+from calibayes.reproduction.author_files import FOLDER_VARIABLE, AuthorFile, author_file
+from calibayes.reproduction.catalog import reproduce, select_experiments
+from calibayes.reproduction.experiment import ResultCache, Settings, task_key
+from calibayes.reproduction.pages import agreement_counts
+from calibayes.reproduction.papers.rc_probabilistic_2024 import FOR_GAUSSIANS
+from calibayes.reproduction.procedures import DataEntry, TrainingCurve
+from calibayes.reproduction.result_tables import published_table
+
+LINES = "3,2\n1,5,a\n2,6,b\n\n3, nan ,a\n4,b\n5,7,b,9\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Files in a folder below the one that the variable names, one of them compressed."""
+    below = tmp_path / "data" / "of two kinds"
+    below.mkdir(parents=True)
+    (below / "last.csv").write_text(LINES)
+    (below / "first.csv.gz").write_bytes(gzip.compress(b"a,1,x\nb,2,y\n"))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+def test_rows_begin_after_the_skipped_lines_and_short_ones_are_dropped(folder):
+    data = AuthorFile("last", 2, first_line=2).read()
+    assert data.target.tolist() == ["b", "a", "b"]
+    np.testing.assert_array_equal(data.data, [[2, 6], [3, np.nan], [5, 7]])
+    assert len(AuthorFile("last", 2, first_line=1).read().target) == 4
+
+
+def test_the_label_may_be_first_and_cells_may_be_text(folder):
+    data = AuthorFile("first", 2, label_first=True).read()
+    assert data.target.tolist() == ["a", "b"]
+    assert data.data["x2"].tolist() == ["x", "y"]
+    assert numeric_matrix(data)[0].tolist() == [[1, 0], [2, 1]]
+
+
+def test_an_entry_reads_the_file_of_the_authors_only_where_it_is(folder, monkeypatch):
+    entry = DataEntry("iris", "iris", authors=AuthorFile("last", 2, first_line=2))
+    curve = TrainingCurve(entry, FOR_GAUSSIANS, None)
+    assert (len(entry.read().target), curve.inputs()) == (3, ("authors/last",))
+    key = task_key(curve)
+    (folder / "data" / "of two kinds" / "last.csv").write_text(LINES + "8,8,a\n")
+    assert task_key(curve) != key
+    monkeypatch.delenv(FOLDER_VARIABLE)
+    assert (len(entry.read().target), curve.inputs()) == (150, ("iris",))
+    assert author_file("authors/last") is None
+    with pytest.raises(FileNotFoundError, match=FOLDER_VARIABLE):
+        AuthorFile("last", 2).read()
+
+
+def test_a_folder_that_does_not_exist_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "none"))
+    with pytest.raises(ValueError, match="create or correct it"):
+        author_file("authors/last")
+
+
+def test_one_rule_leaves_the_published_columns_of_every_data_set(data_file):
+    data_file("vehicle")
+    sizes = published_table("rc-probabilistic-2024", "I")
+    [(_, table)] = select_experiments("rc-probabilistic-2024", "IV")
+    entries = Settings(quick=True).select(table.entries, {label: row["rows"] for label, row in sizes.items()})
+    assert len(entries) >= 13
+    for entry in entries:
+        rows, columns = FOR_GAUSSIANS.apply(entry)[0].shape
+        assert {"rows": rows, "columns": columns} == sizes[entry.row], entry.label
+
+
+def test_further_versions_of_a_data_set_are_counted_apart(data_file, tmp_path):
+    """Naive Bayes on the columns that are left out for Gaussians: the published errors of ecoli and ionosphere."""
+    data_file("ecoli")
+    reports = reproduce(
+        select_experiments("rc-probabilistic-2024", "II"),
+        Settings(("ecoli", "ionosphere")),
+        ResultCache(tmp_path),
+    )
+    *rows, average, ecoli, ionosphere = reports[0].rows
+    assert [row.label for row in rows] == ["ecoli", "ionosphere"]
+    assert average.pairs["ML"].ours == pytest.approx(np.mean([row.pairs["ML"].ours for row in rows]))
+    assert not ecoli.differs
+    assert not ionosphere.differs
+    assert all(row.differs and "only the columns" in row.reason for row in rows)
+    assert agreement_counts(reports[0], apart=True) == (6, 6, 6)
+    assert agreement_counts(reports[0])[0] == 6
