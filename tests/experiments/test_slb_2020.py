@@ -10,9 +10,9 @@ from calibayes.dependence import HSIC
 from calibayes.reproduction.catalog import select_experiments
 from calibayes.reproduction.claims import not_significantly_worse
 from calibayes.reproduction.experiment import Settings, task_key
-from calibayes.reproduction.papers.slb_2020 import FoldTable, NetworkTable
+from calibayes.reproduction.papers.slb_2020 import FoldTable, NetworkFigure, NetworkTable
 from calibayes.reproduction.procedures import BalancedFolds, Cleaning, DataEntry, balanced_error
-from calibayes.reproduction.result_tables import published_table
+from calibayes.reproduction.result_tables import box_summary, published_table
 from calibayes.reproduction.simulations import (
     COLUMNS,
     ROOTS,
@@ -32,6 +32,7 @@ def test_every_table_has_its_published_rows():
         "1",
         "2",
         "3",
+        *(f"figure-{number}" for number in range(1, 13)),
     ]
     assert [len(published_table("slb-2020", name)) for name in "1234"] == [20, 40, 20, 16]
     assert published_table("slb-2020", "4")["climate"]["SLB"] == 25.2
@@ -120,6 +121,36 @@ def test_network_and_fold_tables_make_reports():
     assert table.tasks(Settings(datasets=("iris",))) == []
     folds = FoldTable("slb-2020", "4", "no data set", (), models)
     assert folds.report({}, settings).rows == ()
+
+
+def test_the_twelve_figures_are_the_conditions_of_two_tables():
+    """A figure has the errors of its condition, and shares the computed results with its table."""
+    figures = [experiment for _, experiment in select_experiments("slb-2020") if "figure" in experiment.name]
+    settings = Settings(trials=3)
+    keys = [{task_key(task) for task in figure.tasks(settings)} for figure in figures]
+    tables = [select_experiments("slb-2020", name)[0][1] for name in "12"]
+    assert set().union(*keys) == {task_key(task) for table in tables for task in table.tasks(settings)}
+    assert sum(map(len, keys)) == len(set().union(*keys))
+    models = {"one": GaussianNB(), "two": GaussianNB(var_smoothing=1.0)}
+    table = NetworkTable(
+        "slb-2020", "1", "forests", {"complex": Forests(complex=True)}, models, (200, 400), 3
+    )
+    figure = NetworkFigure("slb-2020", "figure-4", "boxes", table, "complex imbalanced")
+    results = {task_key(task): task.run() for task in figure.tasks(settings)}
+    report = figure.report(results, settings)
+    assert [row.label for row in report.rows][::4] == ["200 rows, mean", "400 rows, mean"]
+    errors = figure.results_by_group(results, settings)["complex imbalanced 400"][0]["error"]["two"]
+    assert_allclose(report.rows[6].pairs["two"].ours, 100 * np.median(errors))
+    assert list(report.figures[0].numbers.panels) == ["200 rows", "400 rows"]
+
+
+def test_boxes_are_summarized_as_matplotlib_does():
+    cbook = pytest.importorskip("matplotlib.cbook")
+    sample = np.random.default_rng(0).standard_t(2, size=60)
+    (box,) = cbook.boxplot_stats(sample)
+    expected = [box["whislo"], box["q1"], box["med"], box["q3"], box["whishi"], *sorted(box["fliers"])]
+    assert len(expected) > 5
+    assert_allclose(box_summary(sample), expected)
 
 
 def test_trials_are_reproducible():

@@ -260,6 +260,20 @@ class BoxSummaries(BoxNumbers):
         return summary_boxes(self.panels, y=self.y, columns=self.columns)
 
 
+def box_summary(sample: Sequence[float]) -> list[float]:
+    """The numbers of one box of `BoxSummaries`; whiskers end at the last value within 1.5 times the box.
+
+    >>> box_summary([0.1, 0.2, 0.3, 0.4, 0.5, 2.0])
+    [0.1, 0.225, 0.35, 0.475, 0.5, 2.0]
+    """
+    values = np.sort(np.asarray(sample, dtype=float))
+    low, median, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
+    reach = 1.5 * (high - low)
+    inside = (values >= low - reach) & (values <= high + reach)
+    ends = values[inside]
+    return [float(ends[0]), low, median, high, float(ends[-1]), *values[~inside].tolist()]
+
+
 @dataclass(frozen=True)
 class CurveNumbers:
     """Numbers of line plots: title of a panel -> label of a curve -> x values and y values."""

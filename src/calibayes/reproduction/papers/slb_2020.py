@@ -202,13 +202,17 @@ class NetworkTable(Experiment):
             for rows in (self.training_rows[:1] if settings.quick else self.training_rows)
         }
 
-    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
-        errors_by_row = {
+    def errors(self, groups: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, dict[str, list[float]]]:
+        """Condition -> model -> errors of all trials, given the results of its tasks."""
+        return {
             label: {
                 name: [error for result in group for error in result["error"][name]] for name in self.models
             }
-            for label, group in self.results_by_group(results, settings).items()
+            for label, group in groups.items()
         }
+
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
+        errors_by_row = self.errors(self.results_by_group(results, settings))
         if not errors_by_row:
             return self.report_of(())
         published = self.published()
@@ -222,9 +226,7 @@ class NetworkTable(Experiment):
             f"{trials} trials of each condition (the paper: {self.trials}).",
             *self._significance(errors_by_row, trials),
         )
-        numbers = tables.BoxNumbers(errors_by_row, y="error", columns=5)
-        figure = tables.Figure.of(f"{self.paper}-{self.name}", numbers)
-        return self.report_of(rows, *notes, reason=self.reason, figures=(figure,))
+        return self.report_of(rows, *notes, reason=self.reason)
 
     def _significance(self, errors_by_row: Mapping[str, Errors], trials: int) -> list[str]:
         if can_be_significant(trials, len(self.models)):
@@ -234,6 +236,68 @@ class NetworkTable(Experiment):
         return [
             "With so few trials no difference can be significant: nothing is bold, and no claim is checked."
         ]
+
+
+# -- Box plots of the errors of Tables 1 and 2 (slb-2020, Figures 1 to 12) ------------------------------------
+
+
+@dataclass(frozen=True)
+class NetworkFigure(Experiment):
+    """Box plots of the errors under one condition of a table, a panel for each number of training rows.
+
+    Parameters
+    ----------
+    table : NetworkTable
+    condition : str
+        The labels of the rows of the table without the number of training rows.
+    """
+
+    table: NetworkTable
+    condition: str
+
+    def task_groups(self, settings: Settings) -> dict[str, list[simulations.NetworkTrials]]:
+        groups = self.table.task_groups(settings).items()
+        return {label: group for label, group in groups if label.rpartition(" ")[0] == self.condition}
+
+    def report(self, results: Results, settings: Settings) -> tables.ExperimentReport:
+        errors = self.table.errors(self.results_by_group(results, settings))
+        published = self.table.published()
+        rows = [
+            tables.TableRow(f"{label.rpartition(' ')[2]} rows, {name}", pairs)
+            for label, by_model in errors.items()
+            for name, pairs in _box_rows(by_model, published[label]).items()
+        ]
+        boxes = {
+            f"{label.rpartition(' ')[2]} rows": {name: tables.box_summary(e) for name, e in by_model.items()}
+            for label, by_model in errors.items()
+        }
+        numbers = tables.BoxSummaries(boxes, y="error", columns=5)
+        figure = tables.Figure.of(f"{self.paper}-{self.name}", numbers)
+        trials = settings.repetitions(self.table.trials, QUICK_TRIALS)
+        return self.report_of(rows, f"Errors in percent of {trials} trials.", MEANS_NOTE, figures=(figure,))
+
+
+MEANS_NOTE = (
+    "The figures of the paper print no numbers: its means are those of its table, where they are compared."
+)
+
+
+def _box_rows(errors: Errors, published: Mapping[str, float]) -> dict[str, dict[str, tables.NumberPair]]:
+    """Mean, with the published one, and quartiles of each model in percent."""
+    rows: dict[str, dict[str, tables.NumberPair]] = {
+        "mean": {},
+        "lower quartile": {},
+        "median": {},
+        "upper quartile": {},
+    }
+    for name, values in errors.items():
+        rows["mean"][name] = tables.uncompared(
+            float(np.mean(values)) / PERCENT, published.get(name), digits=1
+        )
+        for label, share in (("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75)):
+            quartile = float(np.quantile(values, share)) / PERCENT
+            rows[label][name] = tables.NumberPair(quartile, unit=0.0, digits=1)
+    return rows
 
 
 NAME = "slb-2020"
@@ -380,10 +444,31 @@ TABLE_3 = NetworkTable(
     ),
 )
 
+FIGURES = tuple(
+    NetworkFigure(
+        NAME, f"figure-{number}", f"Box plots: {title}, {balance} classes", table, f"{condition} {balance}"
+    )
+    for number, (table, condition, title, balance) in enumerate(
+        (
+            (table, condition, title, balance)
+            for table, condition, title in (
+                (TABLE_1, "normal", "normal forests"),
+                (TABLE_1, "complex", "complex forests"),
+                (TABLE_2, "normal none", "normal networks without common structure"),
+                (TABLE_2, "normal third", "normal networks with a third in common"),
+                (TABLE_2, "complex none", "complex networks without common structure"),
+                (TABLE_2, "complex third", "complex networks with a third in common"),
+            )
+            for balance in SHARES
+        ),
+        start=1,
+    )
+)
+
 PAPER = Paper(
     NAME,
     "Tenzer, Moscovich, Dorn, Nadler, Spiegelman (2020), Beyond trees: classification with sparse pairwise dependencies",
-    (TABLE_4, TABLE_4_BALANCED, TABLE_1, TABLE_2, TABLE_3),
+    (TABLE_4, TABLE_4_BALANCED, TABLE_1, TABLE_2, TABLE_3, *FIGURES),
     "SLB and LU use the settings of the paper as far as they are known (`SparseLogBivariateClassifier.paper()`); "
     "`calibayes.reproduction.simulations` documents how the graphs of Tables 1 to 3 are drawn. Data sets "
     "that are not available: ozone, sonar, WI prog, vertebral.",
