@@ -67,7 +67,7 @@ STATIC = [
 ]
 BENCHMARKS = [
     Step(f"benchmark {name}", [PYTHON, f"benchmarks/{name}.py", "--quick"])
-    for name in ("text", "kernel", "slb", "trees", "dependence", "missing", "files", "accuracy")
+    for name in ("text", "kernel", "slb", "trees", "dependence", "structure", "missing", "files", "accuracy")
 ]
 BENCHMARKS.append(Step("leaderboard", [PYTHON, "benchmarks/accuracy.py", "leaderboard", "--quick"]))
 BENCHMARKS += [

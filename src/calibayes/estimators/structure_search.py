@@ -35,6 +35,8 @@ MOST_PARTNERS = 16
 """Columns that are tried as the first parent of a column: those of the largest mutual information given the class."""
 MOST_TERMS = 2**23
 """Most terms (scored rows x classes x first parents of all columns) that are held in memory: 64 megabytes."""
+LARGEST_ODDS = 700.0
+"""Log odds above this count as this: their exponential would overflow."""
 LEAST_LOSS = 1e-9
 """Share of the loss that an arc must take away: less is rounding error."""
 
@@ -127,9 +129,10 @@ class EncodedRows(NamedTuple):
 
 @dataclass
 class ColumnTerms:
-    """log p(column | parents, class) of the scored rows, (k, n), by column and parents.
+    """What columns add to the log odds of the other classes against the true one, of the scored rows, (k - 1, n).
 
-    The parameters are those of the family, prepared on the rows outside the fold of a row. Where a parent of a known cell is
+    Known are the terms log p(column | parents, class), by column and parents, as differences to that of the true class. The
+    parameters are those of the family, prepared on the rows outside the fold of a row. Where a parent of a known cell is
     missing, the term is that of the column with one parent fewer.
     """
 
@@ -146,6 +149,7 @@ class ColumnTerms:
         total = self._sums(slice(None))
         parts = [self._sums(mask) for mask in self._folds] if len(self._folds) > 1 else [_none_of(total)]
         self._remaining = [_without(total, part) for part in parts]
+        self.scored_weight = self.rows.weight[self.scored]
         self.require((j, ()) for j in range(len(self.family.layout.columns)))
 
     def _sums(self, rows: Array | slice) -> Arrays:
@@ -159,10 +163,16 @@ class ColumnTerms:
         }
 
     def log_prior(self, fixed: Array | None) -> Array:
-        """log p(class) of the scored rows, (k, n), counted outside of their folds unless it is fixed."""
+        """The log odds of the class prior, (k - 1, n), counted outside of the folds of the rows unless it is fixed."""
         counts = [sums["classes"] if fixed is None else fixed for sums in self._remaining]
         shares = np.maximum([count / count.sum() for count in counts], np.finfo(float).tiny)
-        return np.asarray(np.log(shares)[self._fold_of_scored].T)
+        return self._odds(np.log(shares)[self._fold_of_scored].T)
+
+    def _odds(self, terms: Array) -> Array:
+        """Terms of all classes, (k, n), as those of the other classes minus that of the true class, (k - 1, n)."""
+        k, labels = len(terms), self.rows.labels[self.scored]
+        others = (labels + np.arange(1, k)[:, None]) % k
+        return np.asarray(np.take_along_axis(terms, others, axis=0) - terms[labels, np.arange(len(labels))])
 
     @property
     def _fold_of_scored(self) -> Array:
@@ -195,7 +205,7 @@ class ColumnTerms:
         for j, of_column in chosen.items():
             first, stop = family.tables.first[j], family.tables.first[j + 1]
             by_fold = np.stack([table[:, first:stop] for table in tables])
-            terms = by_fold[fold, :, np.maximum(cells[:, j], 0)].T
+            terms = self._odds(by_fold[fold, :, np.maximum(cells[:, j], 0)].T)
             fewer = self.known[j, of_column[:-1]] if of_column else np.zeros_like(terms)
             self.known[j, of_column] = np.where(cells[:, j] >= 0, terms, fewer)
 
@@ -231,29 +241,26 @@ class GreedySearch:
         """The parents of each column."""
         d = len(self.keys)
         parents: ParentSets = ((),) * d
-        joint = log_prior + sum(self.terms.known[j, ()] for j in range(d))
-        lowest = self.total(joint)
+        odds = log_prior + sum(self.terms.known[j, ()] for j in range(d))
+        lowest = self.total(odds)
         while trials := list(arcs.next_trials(parents)):
             self.terms.require(trials)
-            losses = np.array([self.total(joint + self._change(parents, trial)) for trial in trials])
+            losses = np.array([self.total(odds + self._change(parents, trial)) for trial in trials])
             if not losses.min() < lowest - LEAST_LOSS * abs(lowest):
                 break
             best = trials[self._first_of_best(trials, losses, SAME_GAIN * abs(lowest))]
-            joint = joint + self._change(parents, best)
+            odds = odds + self._change(parents, best)
             parents = tuple(best[1] if j == best[0] else of_column for j, of_column in enumerate(parents))
-            lowest = self.total(joint)
+            lowest = self.total(odds)
         return parents
 
-    def total(self, joint: Array) -> float:
-        """The loss of all scored rows from log p(x, class), (k, n)."""
-        rows, scored = self.terms.rows, self.terms.scored
-        truth = joint[rows.labels[scored], np.arange(len(scored))]
-        top = joint.max(axis=0)
-        log_posterior = truth - top - np.log(np.exp(joint - top).sum(axis=0))
-        return float(rows.weight[scored] @ self.loss.of(log_posterior))
+    def total(self, odds: Array) -> float:
+        """The loss of all scored rows from the log odds of the other classes against the true one, (k - 1, n)."""
+        log_posterior = -np.log1p(np.exp(np.minimum(odds, LARGEST_ODDS)).sum(axis=0))
+        return float(self.terms.scored_weight @ self.loss.of(log_posterior))
 
     def _change(self, parents: ParentSets, trial: Trial) -> Array:
-        """What an arc adds to log p(x, class), (k, n)."""
+        """What an arc adds to the log odds, (k - 1, n)."""
         return np.asarray(self.terms.known[trial] - self.terms.known[trial[0], parents[trial[0]]])
 
     def _first_of_best(self, trials: Sequence[Trial], losses: Array, tolerance: float) -> int:
