@@ -285,6 +285,47 @@ def positive(family, **options):
     )
 
 
+def overdispersed(family, **options):
+    """Counts, of which one class has a variance below the mean in one column."""
+    rng, labels = generator(12), np.arange(N) % K
+    mean = np.array([[2.0, 5.0], [6.0, 1.0], [3.0, 3.0]])[labels]
+    columns = rng.poisson(mean * rng.gamma(1.5, 1.0 / 1.5, mean.shape)).astype(float)
+    columns[labels == 2, 1] = 3.0 + (np.arange(np.sum(labels == 2)) % 2)
+    support = (_everything((150, 150)).astype(float), 1.0)
+    bound = family.bind(Layout(CLASSES, _names(2)))
+    return FamilyCase(
+        bound, columns, K, support, not family.prior_rows, None, False, ("count", "sum", "squares"), **options
+    )
+
+
+def angles(family):
+    """Angles about other means, more or less concentrated, in units of the period of the family."""
+    labels = np.arange(N) % K
+    mean, many = (
+        np.array([[0.5, 2.0], [2.5, 4.0], [5.0, 1.0]]),
+        np.array([[0.5, 9.0], [2.0, 4.0], [30.0, 1.0]]),
+    )
+    columns = generator(13).vonmises(mean[labels], many[labels]) * family.period / (2 * np.pi)
+    side, step = np.linspace(0.0, family.period, 200, endpoint=False, retstep=True)
+    bound = family.bind(Layout(CLASSES, _names(2)))
+    points = np.array(list(product(side, side)))
+    return FamilyCase(bound, columns, K, (points, step**2), scale_free=not family.prior_rows)
+
+
+def composition(family):
+    """Three parts that sum to 1; the points are the middles of the cells of the first two parts."""
+    alpha = np.array([[4.0, 2.0, 3.0], [2.0, 5.0, 4.0], [3.0, 3.0, 9.0]])
+    columns = generator(14).standard_gamma(alpha[np.arange(N) % K])
+    side = (np.arange(500) + 0.5) / 500
+    first, second = (part.ravel() for part in np.meshgrid(side, side, indexing="ij"))
+    inside = first + second < 1.0 - 1e-9
+    points = np.stack([first, second, 1.0 - first - second], axis=1)[inside]
+    widths = np.broadcast_to([1 / 500, 1 / 500, 1.0], points.shape)
+    bound = family.bind(Layout(CLASSES, _names(3)))
+    parts = columns / columns.sum(axis=1, keepdims=True)
+    return FamilyCase(bound, parts, K, (points, widths), scale_free=not family.prior_rows)
+
+
 def _beyond(points, step):
     """Points above a grid, and widths: a Lomax density of shape 2 has the same probability in each of them."""
     scale, many = points - 1.0, 50
@@ -424,6 +465,12 @@ FAMILIES = {
     "gamma-by-moments-prior": positive(f.GammaByMoments(prior_rows=2.0), maximizes_likelihood=False),
     "log-normal-with-abilities": positive(f.LogNormal(), nonnegative=("count", "squares")),
     "log-normal-prior": positive(f.LogNormal(prior_rows=2.0), nonnegative=("count", "squares")),
+    "negative-binomial": overdispersed(f.NegativeBinomial()),
+    "negative-binomial-prior": overdispersed(f.NegativeBinomial(prior_rows=2.0)),
+    "von-mises": angles(f.VonMises()),
+    "von-mises-hours": angles(f.VonMises(prior_rows=2.0, period=24.0)),
+    "dirichlet-density": composition(f.DirichletDensity()),
+    "dirichlet-density-prior": composition(f.DirichletDensity(prior_rows=2.0)),
     "poisson": poisson(),
     "poisson-gamma": poisson(prior=Gamma(2.0, 1.0)),
     "poisson-gamma-mean": poisson(prior=Gamma()),

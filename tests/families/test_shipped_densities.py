@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from calibayes import GenerativeClassifier, NaiveBayes, every, load, save
 from calibayes import families as f
 from calibayes.engines import Dask, Serial, Threads
 from calibayes.export.model_expressions import model_expressions
+from calibayes.families.angles import concentration_of
+from calibayes.families.compositions import alpha_of
 from calibayes.families.positive_numbers import gamma_shape
 from calibayes.rules import DFE, GD
 from tests.cases import RULES
@@ -89,6 +91,38 @@ SHIPPED = {
         (0.0, -2.5),
     ),
 }
+SHIPPED |= {
+    "negative binomial": Shipped(
+        f.NegativeBinomial(),
+        drawn(
+            lambda a, b: generator(56).negative_binomial(a, 1.0 / (1.0 + 2.0 * b)).astype(float),
+            SHAPES,
+            SCALES,
+        ),
+        lambda p: stats.nbinom(1.0 / p["dispersion"], 1.0 / (1.0 + p["dispersion"] * p["mean"])),
+        lambda x: stats.nbinom(x.mean() ** 2 / (x.var() - x.mean()), x.mean() / x.var()),
+        "negative_binomial",
+        (2.5, -1.0),
+    ),
+    "von Mises": Shipped(
+        f.VonMises(),
+        drawn(
+            generator(58).vonmises,
+            [[0.5, 2.0], [2.5, -2.0], [3.1, 1.0]],
+            [[0.5, 9.0], [2.0, 4.0], [30.0, 1.0]],
+        ),
+        lambda p: stats.vonmises(p["concentration"], loc=p["mean"]),
+        lambda x: stats.vonmises(*stats.vonmises.fit(x, fscale=1)),
+        "vonmises",
+        (),
+    ),
+}
+BY_COLUMN = list(SHIPPED)
+PARTS = generator(59).standard_gamma(np.array([[4.0, 2.0, 3.0], [2.0, 5.0, 4.0], [0.7, 1.0, 3.0]])[LABELS])
+SHIPPED["dirichlet"] = Shipped(
+    f.DirichletDensity(), PARTS / PARTS.sum(axis=1, keepdims=True), None, None, "dirichlet", (0.0, -0.5)
+)
+POSITIVE = ["exponential", "gamma", "gamma by moments", "lognormal"]
 OF_KINDS = [name for name, shipped in SHIPPED.items() if shipped.kind]
 
 
@@ -116,7 +150,17 @@ def parameters_of(model):
     return model.fitted_.parameters["cells"]
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+def frame_of(name):
+    columns = with_gaps(SHIPPED[name].columns)
+    return pd.DataFrame(columns, columns=list("xyz")[: columns.shape[1]])
+
+
+def of_kind(name, columns, **options):
+    """Naive Bayes with all columns of a kind."""
+    return NaiveBayes(kinds=dict.fromkeys(columns, SHIPPED[name].kind), **options)
+
+
+@pytest.mark.parametrize("name", BY_COLUMN)
 def test_log_densities_are_those_of_scipy(name):
     shipped, columns = SHIPPED[name], with_gaps(SHIPPED[name].columns)
     model = fitted(name, columns, rule="ml")
@@ -128,7 +172,7 @@ def test_log_densities_are_those_of_scipy(name):
     np.testing.assert_allclose(model.predict_joint_log_proba(columns), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", BY_COLUMN)
 def test_parameters_are_those_that_scipy_estimates_from_the_known_values(name):
     """SciPy maximizes the likelihood with a looser tolerance: the distributions are compared, where rows are."""
     shipped, columns = SHIPPED[name], with_gaps(SHIPPED[name].columns)
@@ -138,8 +182,10 @@ def test_parameters_are_those_that_scipy_estimates_from_the_known_values(name):
             known = column[(c == LABELS) & ~np.isnan(column)]
             expected = shipped.estimate(known)
             found = shipped.frozen({key: value[c, j] for key, value in parameters.items()})
-            np.testing.assert_allclose(found.mean(), expected.mean(), rtol=1e-6)
-            np.testing.assert_allclose(found.cdf(known), expected.cdf(known), rtol=1e-5, atol=1e-7)
+            density = "logpdf" if hasattr(found.dist, "logpdf") else "logpmf"
+            np.testing.assert_allclose(
+                getattr(found, density)(known), getattr(expected, density)(known), rtol=1e-5, atol=1e-5
+            )
 
 
 @pytest.mark.parametrize("rule", ["ml", "rc"])
@@ -210,19 +256,19 @@ def test_a_cluster_computes_the_same():
 @pytest.mark.parametrize("rule", ["ml", "rc"])
 @pytest.mark.parametrize("name", OF_KINDS)
 def test_files_give_the_same_model_as_tables(name, rule, tmp_path):
-    columns = with_gaps(SHIPPED[name].columns)
-    frame = pd.DataFrame(columns, columns=["x", "y"]).assign(label=NAMES[LABELS])
-    frame.to_csv(tmp_path / "rows.csv", index=False)
-    model = NaiveBayes(kinds=dict.fromkeys("xy", SHIPPED[name].kind), rule=rule, max_iter=5, stop=None)
-    streamed = model.fit(tmp_path / "rows.csv", "label").predict_proba(frame[["x", "y"]])
-    in_memory = model.fit(frame[["x", "y"]], frame["label"]).predict_proba(frame[["x", "y"]])
+    columns = frame_of(name)
+    rows = columns.assign(label=NAMES[LABELS])
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    model = of_kind(name, columns, rule=rule, max_iter=5, stop=None)
+    streamed = model.fit(tmp_path / "rows.csv", "label").predict_proba(columns)
+    in_memory = model.fit(columns, rows["label"]).predict_proba(columns)
     np.testing.assert_allclose(streamed, in_memory, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", OF_KINDS)
 def test_a_saved_model_is_the_same(name, tmp_path):
-    columns = pd.DataFrame(with_gaps(SHIPPED[name].columns), columns=["x", "y"])
-    model = NaiveBayes(kinds=dict.fromkeys("xy", SHIPPED[name].kind)).fit(columns, LABELS)
+    columns = frame_of(name)
+    model = of_kind(name, columns).fit(columns, LABELS)
     save(model, tmp_path / "model.safetensors")
     loaded = load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(loaded.predict_proba(columns), model.predict_proba(columns))
@@ -231,10 +277,9 @@ def test_a_saved_model_is_the_same(name, tmp_path):
 
 @pytest.mark.parametrize("name", OF_KINDS)
 def test_merged_and_forgotten_rows_are_those_of_a_fit(name):
-    columns, half = with_gaps(SHIPPED[name].columns), N // 2
-    options = {"kinds": {0: SHIPPED[name].kind, 1: SHIPPED[name].kind}, "rule": "ml"}
+    columns, half = frame_of(name), N // 2
     whole, first, second = (
-        NaiveBayes(**options).fit(columns[rows], LABELS[rows])
+        of_kind(name, columns, rule="ml").fit(columns[rows], LABELS[rows])
         for rows in (slice(None), slice(None, half), slice(half, None))
     )
     expected = whole.predict_proba(columns)
@@ -272,9 +317,6 @@ def test_a_value_without_a_density_is_an_error_of_fits_and_predictions(name, val
             getattr(model, method)(odd)
 
 
-POSITIVE = [name for name, shipped in SHIPPED.items() if (shipped.columns > 0).all()]
-
-
 @pytest.mark.parametrize("name", POSITIVE)
 def test_an_export_has_no_probabilities_for_a_value_without_a_density(name):
     model = fitted(name, rule="ml")
@@ -300,18 +342,17 @@ def test_units_change_nothing(name):
 @pytest.mark.parametrize("name", OF_KINDS)
 def test_a_kind_has_a_prior_so_that_a_constant_class_is_no_error(name):
     columns = SHIPPED[name].columns.copy()
-    columns[LABELS == 1, 0] = columns[1, 0]
-    columns[LABELS == 2, 1] = np.nan
-    model = NaiveBayes(kinds={0: SHIPPED[name].kind, 1: SHIPPED[name].kind}).fit(columns, LABELS)
+    columns[LABELS == 1], columns[LABELS == 2, 1] = columns[1], np.nan
+    model = of_kind(name, range(columns.shape[1])).fit(columns, LABELS)
     assert np.isfinite(model.predict_log_proba(columns)).all()
 
 
 @pytest.mark.parametrize("name", [name for name in SHIPPED if SHIPPED[name].family.requirement])
 def test_a_class_without_an_estimate_is_an_error_that_says_what_it_needs(name):
     columns = SHIPPED[name].columns.copy()
-    columns[LABELS == 1, 0] = 0.0 if name == "exponential" else columns[1, 0]
+    columns[LABELS == 1] = 0.0 if name == "exponential" else columns[1]
     needs = SHIPPED[name].family.requirement
-    with pytest.raises(ValueError, match=rf"class '1', column 'x0': .*, which needs {needs}\. Leave"):
+    with pytest.raises(ValueError, match=rf"class '1'(, column 'x0')?: .*, which needs {needs}\. Leave"):
         fitted(name, columns)
 
 
@@ -336,3 +377,126 @@ def test_the_shape_of_a_gamma_density_solves_its_equation_over_all_sizes(shape):
 def test_prior_rows_must_be_a_number_from_0_on(value):
     with pytest.raises(ValueError, match="prior_rows must be a"):
         f.Exponential(prior_rows=value)
+
+
+# -- The limit of Poisson, concentrated angles, and compositions ---------------------------------------------
+
+
+@pytest.mark.parametrize("dispersion", [0.0, 1e-12, 1e-9, 1e-6, 1e-3, 1.0, 1e3])
+def test_small_dispersions_lead_to_the_poisson_distribution(dispersion):
+    """Below 1e-8 the log probability differs from that of Poisson by the first term of its series."""
+    x, mean = np.arange(200.0)[:, None, None], np.full((1, 1), 30.0)
+    parameters = {"mean": mean, "dispersion": np.full((1, 1), dispersion)}
+    found = f.NegativeBinomial().cell_log_density(x, parameters)
+    if dispersion > 1e-8:
+        n = 1.0 / dispersion
+        expected, tolerance = stats.nbinom(n, 1.0 / (1.0 + dispersion * mean)).logpmf(x), 1e-8
+    else:
+        first = 0.5 * dispersion * ((x - mean) ** 2 - x)
+        expected, tolerance = stats.poisson(mean).logpmf(x) + first, 1e4 * dispersion**2 + 1e-10
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=tolerance)
+
+
+def test_a_variance_below_the_mean_is_the_poisson_distribution():
+    columns = np.where(
+        LABELS[:, None] == 1, 4.0 + np.arange(N)[:, None] % 2, SHIPPED["negative binomial"].columns
+    )
+    columns[LABELS == 2] = 0.0
+    model = fitted("negative binomial", columns, rule="ml")
+    parameters = parameters_of(model)
+    assert (parameters["dispersion"][1:] == 0.0).all()
+    assert (parameters["dispersion"][0] > 0.0).all()
+    expected = stats.poisson(parameters["mean"][1]).logpmf(columns).sum(axis=1)
+    np.testing.assert_allclose(model.predict_joint_log_proba(columns)[:, 1], expected - np.log(K), rtol=1e-9)
+    assert np.isfinite(model.predict_log_proba(columns)).all()
+
+
+@pytest.mark.parametrize("concentration", [0.0, 1e-6, 0.3, 2.0, 40.0, 3e3, 1e5, 1e8])
+def test_concentrations_are_those_of_the_mean_length_over_all_sizes(concentration):
+    """Large ones by the asymptotic series of I1 / I0 (Abramowitz and Stegun 9.7.1)."""
+    c = concentration
+    series = 1 - 1 / (2 * c) - 1 / (8 * c**2) - 1 / (8 * c**3) if c > 1e3 else special.i1e(c) / special.i0e(c)
+    np.testing.assert_allclose(concentration_of(np.array([series])), c, rtol=1e-7)
+
+
+def test_large_concentrations_have_densities_of_normal_distributions():
+    parameters = {"mean": np.full((1, 1), 1.5), "concentration": np.full((1, 1), 1e10)}
+    x = 1.5 + np.linspace(-4e-5, 4e-5, 9)[:, None, None]
+    expected = stats.norm(1.5, 1e-5).logpdf(x)
+    np.testing.assert_allclose(f.VonMises().cell_log_density(x, parameters), expected, rtol=1e-6)
+
+
+def test_numbers_that_differ_by_a_period_are_the_same_and_units_change_nothing():
+    columns = with_gaps(SHIPPED["von Mises"].columns)
+    hours = columns * 24.0 / (2.0 * np.pi)
+    model, of_hours = (classifier(f.VonMises(period=p)) for p in (2.0 * np.pi, 24.0))
+    expected = model.fit(columns, LABELS).predict_proba(columns)
+    np.testing.assert_allclose(of_hours.fit(hours, LABELS).predict_proba(hours + 48.0), expected, rtol=1e-7)
+
+
+def test_log_densities_of_compositions_are_those_of_scipy():
+    columns = SHIPPED["dirichlet"].columns
+    model = fitted("dirichlet", rule="ml")
+    alpha = parameters_of(model)["alpha"]
+    expected = np.array([[stats.dirichlet(a).logpdf(row) for a in alpha] for row in columns]) - np.log(K)
+    np.testing.assert_allclose(model.predict_joint_log_proba(columns), expected, rtol=1e-9)
+    gappy = columns.copy()
+    gappy[:, 2] = np.nan  # the missing part is 1 minus the others
+    np.testing.assert_allclose(model.predict_joint_log_proba(gappy), expected, rtol=1e-9)
+    gappy[:, 1] = np.nan  # one part alone has a beta distribution
+    rest = alpha.sum(axis=1) - alpha[:, 0]
+    expected = stats.beta(alpha[:, 0], rest).logpdf(columns[:, :1]) - np.log(K)
+    np.testing.assert_allclose(model.predict_joint_log_proba(gappy), expected, rtol=1e-9)
+
+
+def test_parameters_of_compositions_have_the_highest_likelihood():
+    columns, alpha = SHIPPED["dirichlet"].columns, parameters_of(fitted("dirichlet", rule="ml"))["alpha"]
+    for c in range(K):
+        rows = columns[c == LABELS].T
+
+        def loss(logs, rows=rows):
+            return -stats.dirichlet(np.exp(logs)).logpdf(rows).sum()
+
+        best = optimize.minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-7})
+        np.testing.assert_allclose(alpha[c], np.exp(best.x), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "alpha",
+    [[1.0, 2.0, 3.0], [0.01, 0.02, 0.5], [1e-3, 5.0, 100.0], [3e2, 0.02, 0.02], [1e-4] * 3, [1e5] * 3],
+)
+def test_parameters_of_compositions_are_found_over_all_sizes(alpha):
+    mean_log = special.psi(np.array([alpha])) - special.psi(sum(alpha))
+    np.testing.assert_allclose(alpha_of(mean_log), [alpha], rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            [0.5, 0.4, 0.3],
+            "the parts 'x0', 'x1', 'x2' of a row sum to 1.2, and a DirichletDensity is one of parts",
+        ),
+        ([0.7, 0.5, np.nan], "the known parts 'x0', 'x1', 'x2' of a row sum to 1.2"),
+    ],
+)
+def test_parts_that_do_not_sum_to_1_are_an_error(row, message):
+    columns = SHIPPED["dirichlet"].columns.copy()
+    model = fitted("dirichlet", columns)
+    columns[7] = row
+    for method in (lambda: fitted("dirichlet", columns), lambda: model.predict(columns)):
+        with pytest.raises(ValueError, match=message):
+            method()
+
+
+def test_a_composition_of_one_column_is_an_error():
+    with pytest.raises(
+        ValueError, match="a DirichletDensity needs two or more columns that sum to 1, got 'x0'"
+    ):
+        fitted("dirichlet", SHIPPED["dirichlet"].columns[:, :1])
+
+
+@pytest.mark.parametrize("period", [0.0, -1.0, np.nan, "day"])
+def test_a_period_must_be_a_positive_number(period):
+    with pytest.raises(ValueError, match="period must be a"):
+        f.VonMises(period=period)

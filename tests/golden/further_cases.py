@@ -54,6 +54,13 @@ def positive():
     return X + 0.5, y
 
 
+def shares():
+    """A column of counts, one of hours, and three that sum to 1."""
+    X, y = counts()
+    parts = X[:, 1:] + 0.5
+    return np.column_stack([X[:, :2], parts / parts.sum(axis=1, keepdims=True)]), y
+
+
 def by_hand(*parts, **options):
     return cb.GenerativeClassifier(families=list(parts), **options)
 
@@ -108,6 +115,14 @@ CASES = {
             ("l", f.LogNormal(prior_rows=2.0), [3]),
         ),
         positive,
+    ),
+    "counts, angles and compositions": ModelCase(
+        by_hand(
+            ("n", f.NegativeBinomial(prior_rows=1.0), [0]),
+            ("v", f.VonMises(period=24.0), [1]),
+            ("d", f.DirichletDensity(prior_rows=1.0), [2, 3, 4]),
+        ),
+        shares,
     ),
     "fixed width": ModelCase(by_hand(("k", f.KernelDensity(f.FixedWidth(0.7)), cb.every, Grid(32))), counts),
     "width in cells": ModelCase(cb.KernelNB(bandwidth=f.InCells(1.5)), counts),

@@ -32,7 +32,7 @@ class GenerativeClassifier(GenerativeEstimator):
         used. By default the kinds of the columns decide.
     kinds : mapping, optional
         Column, by name or position, -> "gaussian", "kernel", "binned", "poisson", "multinomial", "categorical",
-        "bernoulli", "exponential", "gamma" or "lognormal", instead of ``families``. Other columns: numbers are independent Gaussians, everything else is
+        "bernoulli", "exponential", "gamma", "lognormal", "negative_binomial", "vonmises" or "dirichlet", instead of ``families``. Other columns: numbers are independent Gaussians, everything else is
         categorical with one pseudo-count per level. The columns of a kind are one family of that name. Dates and
         identifiers are treated as in `NaiveBayes`, unless ``families`` names the column.
     priors : (k,) array or ClassPrior, optional

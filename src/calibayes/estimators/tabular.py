@@ -70,6 +70,11 @@ KINDS: dict[str, Kind] = {
     "exponential": Kind(lambda choices: families.Exponential(prior_rows=1.0), lambda choices: Numbers()),
     "gamma": Kind(lambda choices: families.GammaDensity(prior_rows=1.0), lambda choices: Numbers()),
     "lognormal": Kind(lambda choices: families.LogNormal(prior_rows=1.0), lambda choices: Numbers()),
+    "negative_binomial": Kind(
+        lambda choices: families.NegativeBinomial(prior_rows=1.0), lambda choices: Numbers()
+    ),
+    "vonmises": Kind(lambda choices: families.VonMises(prior_rows=1.0), lambda choices: Numbers()),
+    "dirichlet": Kind(lambda choices: families.DirichletDensity(prior_rows=1.0), lambda choices: Numbers()),
 }
 """Name -> kind, in the order of the families."""
 
@@ -207,7 +212,8 @@ class NaiveBayes(TabularNB):
         Largest number of bins of a numeric column, by default 5; "mdl" and "adaptive" choose the number themselves.
     kinds : mapping, optional
         Column, by name or position, -> "gaussian", "kernel", "binned", "categorical", "multinomial", "poisson",
-        "bernoulli", "exponential", "gamma" or "lognormal", for columns that are to have another kind than by default;
+        "bernoulli", "exponential", "gamma", "lognormal", "negative_binomial", "vonmises" (angles in radians) or
+        "dirichlet" (the columns of this kind sum to 1), for columns that are to have another kind than by default;
         "identifier" leaves a column out. Dates are numbers (days) and, unless their kind is given, levels (month, weekday, hour); text whose values are nearly
         all distinct is left out.
     rare_levels : float, default=0

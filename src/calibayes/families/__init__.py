@@ -62,9 +62,17 @@ from calibayes.families.tree_structures import (
 )
 
 if TYPE_CHECKING:
+    from calibayes.families.angles import VonMises
+    from calibayes.families.compositions import DirichletDensity
+    from calibayes.families.negative_binomial import NegativeBinomial
     from calibayes.families.positive_numbers import Exponential, GammaByMoments, GammaDensity, LogNormal
 
-_LATER = {"positive_numbers": ("Exponential", "GammaByMoments", "GammaDensity", "LogNormal")}
+_LATER = {
+    "angles": ("VonMises",),
+    "compositions": ("DirichletDensity",),
+    "negative_binomial": ("NegativeBinomial",),
+    "positive_numbers": ("Exponential", "GammaByMoments", "GammaDensity", "LogNormal"),
+}
 """Module -> its names here, which are imported when they are asked for: few models need them."""
 _MODULES = {name: module for module, names in _LATER.items() for name in names}
 
@@ -80,6 +88,7 @@ __all__ = [
     "Density",
     "Diagonal",
     "Dirichlet",
+    "DirichletDensity",
     "Exponential",
     "FixedWidth",
     "Full",
@@ -98,6 +107,7 @@ __all__ = [
     "LogNormal",
     "Mixture",
     "Multinomial",
+    "NegativeBinomial",
     "NormalInverseWishart",
     "NormalReference",
     "OneTree",
@@ -116,6 +126,7 @@ __all__ = [
     "TiedSpherical",
     "Tree",
     "TreeCovariance",
+    "VonMises",
     "WithinClasses",
 ]
 

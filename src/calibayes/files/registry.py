@@ -64,6 +64,7 @@ VALUES: Final[Mapping[str, type]] = {
             covariance_shapes.VarianceSmoothing,
         ),
         *(families.Exponential, families.GammaDensity, families.GammaByMoments, families.LogNormal),
+        *(families.NegativeBinomial, families.VonMises, families.DirichletDensity),
         *(families.Inflated, class_centers.AsEstimated, families.SoftThreshold, families.OneTree),
         *(families.PerClass, families.AllEdges, families.InformativeEdges, families.SignificantEdges),
         *(families.GivenTree, families.Information, families.ConditionalLikelihood, families.SoftError),
