@@ -1,12 +1,22 @@
 """Files of the papers' group: which lines are rows, and how the tables that need them are reported."""
 
 import gzip
+import hashlib
+import zipfile
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from calibayes.cli import app
 from calibayes.datasets import numeric_matrix
-from calibayes.reproduction.author_files import FOLDER_VARIABLE, AuthorFile, author_file
+from calibayes.reproduction.author_files import (
+    FEATURES_ABSENT,
+    FOLDER_VARIABLE,
+    AuthorFile,
+    ImageFeatures,
+    author_file,
+)
 from calibayes.reproduction.catalog import reproduce, select_experiments
 from calibayes.reproduction.experiment import ResultCache, Settings, task_key
 from calibayes.reproduction.pages import agreement_counts
@@ -89,3 +99,90 @@ def test_further_versions_of_a_data_set_are_counted_apart(data_file, tmp_path):
     assert all(row.differs and "only the columns" in row.reason for row in rows)
     assert agreement_counts(reports[0], apart=True) == (6, 6, 6)
     assert agreement_counts(reports[0])[0] == 6
+
+
+FEATURES = np.arange(24.0).reshape(6, 4) ** 2
+
+
+def write_features(folder, stem, rows, numbered, ending=".csv"):
+    table = np.column_stack([FEATURES[rows], np.asarray(rows) % 2])
+    lines = [",".join(map(str, [*[i] * numbered, *line])) for i, line in enumerate(table.tolist())]
+    text = "\n".join(lines) + "\n"
+    path = folder / f"{stem}{ending}"
+    if ending == ".csv.zip":
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr(f"{stem}.csv", text)
+    else:
+        path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def features(tmp_path, monkeypatch):
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    return ImageFeatures("tiny", 6, 4)
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+@pytest.mark.parametrize("ending", [".csv", ".csv.zip"])
+def test_features_are_read_from_all_files_with_and_without_row_numbers(features, tmp_path, numbered, ending):
+    write_features(tmp_path, "tiny_features_resnet18_test", [4, 5], numbered, ending)
+    write_features(tmp_path, "tiny_features_resnet18_train_1", [0, 1], numbered, ending)
+    write_features(tmp_path, "tiny_features_resnet18_train_2", [2, 3], numbered, ending)
+    write_features(tmp_path, "another_tiny_features_resnet18_1", [0], numbered, ending)
+    data = features.read()
+    np.testing.assert_array_equal(data.data, FEATURES)
+    assert data.target.tolist() == [0, 1, 0, 1, 0, 1]
+    entry = DataEntry("tiny-resnet18", "tiny", authors=features)
+    inputs = TrainingCurve(entry, FOR_GAUSSIANS, None).inputs()
+    assert inputs == tuple(
+        f"authors/tiny_features_resnet18_{part}" for part in ("train_1", "train_2", "test")
+    )
+    assert Settings().select([entry], {"tiny": 6.0}) == [entry]
+
+
+def test_incomplete_and_other_files_of_features_are_errors(features, tmp_path):
+    path = write_features(tmp_path, "tiny_features_resnet18_1", [0, 1], True)
+    with pytest.raises(ValueError, match=r"have 2 rows, expected 6: a file is missing"):
+        features.read()
+    path.write_text("1,2\n3,4\n")
+    with pytest.raises(ValueError, match=r"has 2 columns; expected 4 features and the label"):
+        features.read()
+
+
+def test_a_file_that_is_not_the_known_one_is_reported(tmp_path, monkeypatch):
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    path = write_features(tmp_path, "mnist_features_resnet18_test", range(6), True)
+    content = path.read_bytes()
+    blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+    with pytest.warns(UserWarning, match=f"its git blob is {blob}, expected 2d703bd7cdd1"):
+        assert len(ImageFeatures("mnist", 6, 4).read().target) == 6
+
+
+def test_absent_features_are_named_in_a_sentence(monkeypatch):
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    for paper, table in (("rc-generative-2025", "5"), ("rc-probabilistic-2024", "II")):
+        [(_, experiment)] = select_experiments(paper, table)
+        settings = Settings(datasets=("iris",), trials=1, quick=True)
+        results = {task_key(task): task.run() for task in experiment.tasks(settings)}
+        (sentence,) = [
+            n for n in experiment.report(results, settings).notes if n.startswith("Data sets not run")
+        ]
+        assert "fashion mnist" in sentence
+        assert sentence.endswith(FEATURES_ABSENT)
+
+
+def test_the_command_knows_the_data_sets_of_the_authors(tmp_path, monkeypatch):
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    words = [
+        "reproduce",
+        "rc-generative-2025",
+        "5",
+        "--datasets",
+        "mnist-resnet18,german-numer",
+        "--out",
+        str(tmp_path),
+    ]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert "not run" in result.output

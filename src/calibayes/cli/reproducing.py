@@ -19,6 +19,8 @@ from calibayes.datasets import find_file, list_datasets
 from calibayes.reproduction.catalog import PAPERS, reproduce, select_experiments
 from calibayes.reproduction.experiment import ResultCache, Settings
 from calibayes.reproduction.pages import agreement_counts, format_pair, total_counts, write_page, write_report
+from calibayes.reproduction.papers.rc_probabilistic_2024 import AUTHOR_FILES
+from calibayes.reproduction.procedures import IMAGE_ENTRIES
 from calibayes.reproduction.result_tables import ExperimentReport, TableRow
 
 REPRODUCE_EXAMPLES = examples(
@@ -101,7 +103,8 @@ def _dataset_names(given: list[str] | None) -> tuple[str, ...] | None:
     if not given:
         return None
     names = tuple(options.several(given))
-    available = list_datasets()
+    of_authors = (*AUTHOR_FILES, *(entry.name for entry in IMAGE_ENTRIES))
+    available = sorted({*list_datasets(), *of_authors})
     unknown = [name for name in names if name not in available and find_file(name, ending=".npz") is None]
     if unknown:
         raise ValueError(f"unknown data sets: {', '.join(unknown)}; choose from {', '.join(available)}")

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from calibayes.core.protocols import Array
 from calibayes.datasets import Dataset, load, numeric_matrix
 from calibayes.learn import LastState
-from calibayes.reproduction.author_files import AuthorFile, author_file
+from calibayes.reproduction.author_files import IMAGE_FEATURES, AuthorData
 
 # -- A data set as a paper uses it: rows, columns, target and preprocessing ----------------------------------
 
@@ -52,7 +52,7 @@ class DataEntry:
         Replaces the target of the file.
     missing_is_level : bool
         Whether a missing text is a level; by default rows with missing values are dropped.
-    authors : AuthorFile, optional
+    authors : AuthorFile or ImageFeatures, optional
         Read instead of the data set if it is on this computer; the other fields are for its columns then.
     version_of : str
         Label in the paper, if the label is that of a further version of a data set.
@@ -68,7 +68,7 @@ class DataEntry:
     target: Above | None = None
     missing_is_level: bool = False
     keep: tuple[str, ...] = ()
-    authors: AuthorFile | None = None
+    authors: AuthorData | None = None
     version_of: str = ""
     apart: bool = False
 
@@ -79,13 +79,13 @@ class DataEntry:
 
     @property
     def has_author_file(self) -> bool:
-        """Whether the file of the authors is on this computer."""
-        return self.authors is not None and author_file(self.authors.input_name) is not None
+        """Whether the files of the authors are on this computer."""
+        return self.authors is not None and bool(self.authors.input_names())
 
     @property
-    def input_name(self) -> str:
-        """Name of what is read, among the inputs of a task."""
-        return self.authors.input_name if self.authors is not None and self.has_author_file else self.name
+    def input_names(self) -> tuple[str, ...]:
+        """Names of what is read, among the inputs of a task."""
+        return (self.authors.input_names() if self.authors is not None else ()) or (self.name,)
 
     def read(self) -> Dataset:
         """The version of the paper."""
@@ -108,6 +108,13 @@ def data_entries(names: Sequence[str], fields: Mapping[str, Mapping[str, Any]]) 
     """
     usual = ({"name": name, "label": name.replace("-", " ")} for name in names)
     return tuple(DataEntry(**{**entry, **fields.get(entry["name"], {})}) for entry in usual)
+
+
+IMAGE_ENTRIES = tuple(
+    DataEntry(f"{features.name}-resnet18", features.name.replace("_", " "), authors=features, apart=True)
+    for features in IMAGE_FEATURES
+)
+"""The data sets of image features of the two papers on risk-based calibration."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +174,7 @@ class TableTask:
 
     def inputs(self) -> tuple[str, ...]:
         """Name of the data set."""
-        return (self.data.input_name,)
+        return self.data.input_names
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,18 @@ from calibayes.core.protocols import Array
 from calibayes.plots import plot_ranks
 from calibayes.ranks import average_ranks, rank_summary
 from calibayes.reproduction import result_tables as tables
+from calibayes.reproduction.author_files import FEATURES_ABSENT
 from calibayes.reproduction.claims import count_better_equal_worse, reach
 from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings, Task
-from calibayes.reproduction.papers.rc_probabilistic_2024 import CONJUGATE, LIKELIHOOD, POSTERIOR, RULES
+from calibayes.reproduction.papers.rc_probabilistic_2024 import (
+    AUTHOR_FILES,
+    CONJUGATE,
+    LIKELIHOOD,
+    POSTERIOR,
+    RULES,
+)
 from calibayes.reproduction.procedures import (
+    IMAGE_ENTRIES,
     Cleaning,
     DataEntry,
     FitWithTestRows,
@@ -65,6 +73,18 @@ class SplitStudy:
             for entry in settings.select(self.entries, tables.published_sizes(self.paper, "2"))
             for name in models
         }
+
+    def entry(self, label: str) -> DataEntry:
+        """The data set of this label."""
+        return next(entry for entry in self.entries if entry.label == label)
+
+    def missing(self, labels: Collection[str]) -> str:
+        """A sentence that names the data sets of the paper that are not among the labels; empty if there are none."""
+        missing = [entry for entry in self.entries if entry.label not in labels]
+        names = f"Data sets not run: {', '.join(entry.label for entry in missing)}." if missing else ""
+        return " ".join(
+            [names, *[FEATURES_ABSENT] * any(entry in IMAGE_ENTRIES for entry in missing)]
+        ).strip()
 
     def _task(self, entry: DataEntry, name: str, split: int) -> Task:
         if name in self.with_test_rows:
@@ -145,7 +165,13 @@ class SplitTable(Experiment):
         rows = [*(self._row(label, runs) for label in labels_of(runs)), self._rank_row(runs)]
         tests, figures = self._rank_tests(runs)
         return self.report_of(
-            rows, *self.notes, self._all_rows_note(rows), *tests, reason=self.reason, figures=figures
+            rows,
+            *self.notes,
+            self._all_rows_note(rows),
+            self.study.missing(labels_of(runs)),
+            *tests,
+            reason=self.reason,
+            figures=figures,
         )
 
     def _all_rows_note(self, rows: Sequence[tables.TableRow]) -> str:
@@ -184,6 +210,8 @@ class SplitTable(Experiment):
         if not failures:
             iterations = mean_reach(by_method["RC"], by_method[list(self.methods)[-1]])
             pairs["reach"] = _iterations(iterations, published, "reach")
+        if self.study.entry(label).apart:
+            pairs = {name: replace(pair, apart=True) for name, pair in pairs.items()}
         pairs |= {
             f"{method} test": _percent(mean(by_method[method], "test"), {}, "") for method in self.further
         }
@@ -395,14 +423,25 @@ CAPTION = (
 
 NAME = "rc-generative-2025"
 
-ENTRIES = data_entries(
-    [
-        *("iris", "sonar", "climate-model", "indian-liver", "vehicle", "german-numer", "splice", "qsar"),
-        *("svmguide3", "redwine", "optdigits", "satellite", "pulsar", "magic", "adult"),
-    ],
-    {"climate-model": {"rows": 360}, "svmguide3": {"label": "svmguid3"}, "adult": {"missing_is_level": True}},
+ENTRIES = (
+    *data_entries(
+        [
+            *("iris", "sonar", "climate-model", "indian-liver", "vehicle", "german-numer", "splice", "qsar"),
+            *("svmguide3", "redwine", "optdigits", "satellite", "pulsar", "magic", "adult"),
+        ],
+        {
+            **{
+                name: {"authors": AUTHOR_FILES[name], "apart": True}
+                for name in ("sonar", "german-numer", "magic")
+            },
+            "climate-model": {"rows": 360},
+            "svmguide3": {"label": "svmguid3", "authors": AUTHOR_FILES["svmguide3"], "apart": True},
+            "adult": {"missing_is_level": True},
+        },
+    ),
+    *IMAGE_ENTRIES,
 )
-"""All data sets of the paper except the five of 512 ResNet features, which are not public."""
+"""All data sets of the paper."""
 
 STOPPED: dict[str, Any] = {"stop": "soft_error", "max_iter": 63}
 """Stop at the first update that increases the soft error, at the latest after 64 iterations (the start is the first)."""
