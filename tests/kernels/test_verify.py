@@ -52,7 +52,7 @@ def test_kernels_that_do_not_fit_are_refused(field, wrong):
     value = getattr(KERNEL, field)
     changes = {
         "short": value[..., :-1],
-        "nan": value * np.nan,
+        "nan": value * (np.inf if field == "centers" else np.nan),  # missing values are NaN
         "negative": -np.abs(value),
         "zero": value * 0.0,
         "objects": value.astype(object),
@@ -63,6 +63,14 @@ def test_kernels_that_do_not_fit_are_refused(field, wrong):
         return
     with pytest.raises(ValueError, match=r"\w"):
         replace(KERNEL, **{field: changes[wrong]}).verify()
+
+
+@pytest.mark.parametrize(
+    "levels", [np.ones((2, 3)), np.full((2, 2), 2.0), np.array([[0.1, 0.5], [0.9, 0.5]])]
+)
+def test_kernels_of_levels_that_do_not_fit_are_refused(levels):
+    with pytest.raises(ValueError, match="levels"):
+        replace(KERNEL, levels=levels).verify()
 
 
 def test_kernels_that_are_too_far_away_are_refused():

@@ -22,7 +22,8 @@ from calibayes.core.notices import PlainText, counted, listed
 from calibayes.core.protocols import Array, Engine
 from calibayes.core.verify import require_array, require_finite, require_instance, require_names
 from calibayes.estimators import log_kernel_densities as log_densities
-from calibayes.estimators.log_kernel_densities import LogDensityRecipe, Report, TrainingFeatures
+from calibayes.estimators.density_columns import LabeledNumbers, Report, labeled_numbers
+from calibayes.estimators.log_kernel_densities import LogDensityRecipe, TrainingFeatures
 from calibayes.kernels.dispatch import numbers_given
 from calibayes.kernels.posterior import log_normalize
 from calibayes.model.attributes import on_one_state
@@ -43,6 +44,8 @@ TOLERANCE, TOLERANCE_OF_CHOICE = 1e-8, 1e-5
 """Largest component of the gradient of logistic regression, in coordinates in which its Hessian is about the identity and
 per square root of the total weight: at the solution, and where losses of held-out rows are compared. With two classes,
 posteriors are then exact to about 1e-6 and 1e-4."""
+NEWTON_COEFFICIENTS = 2000
+"""Up to this number of coefficients, a solution is refined by Newton's method, exact to rounding errors."""
 ROUNDS, STEPS, MEMORY = 20, 100, 20
 """Number of preconditioners for a cost, of steps with each of them, and of gradients that L-BFGS remembers."""
 L1 = {"l1_ratio": 1.0} if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8) else {"penalty": "l1"}
@@ -125,8 +128,21 @@ def _logistic(problem: Problem, costs: Sequence[float], tolerance: float) -> lis
     for cost in costs:
         penalty = np.append(np.full(features.shape[1], 1.0 / cost), 0.0)
         coefficients = objective.minimize(penalty, coefficients, tolerance * np.sqrt(weights.sum()))
-        models.append(LinearModel(coefficients[:-1].T.copy(), coefficients[-1].copy()))
+        found = LinearModel(coefficients[:-1].T.copy(), coefficients[-1].copy())
+        is_rough = tolerance > TOLERANCE or coefficients.size > NEWTON_COEFFICIENTS
+        models.append(found if is_rough else _refined(problem, cost, found))
     return models
+
+
+def _refined(problem: Problem, cost: float, start: LinearModel) -> LinearModel:
+    """The solution by Newton's method, from one that is close to it."""
+    features, codes, _, weights = problem
+    model = LogisticRegression(
+        C=cost, max_iter=ITERATIONS, warm_start=True, solver="newton-cholesky", tol=1e-9
+    )
+    model.coef_, model.intercept_ = start
+    model.fit(features, codes, sample_weight=weights)
+    return LinearModel(model.coef_, model.intercept_)
 
 
 class _PenalizedLogLoss(NamedTuple):
@@ -329,7 +345,7 @@ LEAST_DEVIATION = 1e-8
 class Training(NamedTuple):
     """The rows of a fit, and what each of its steps needs."""
 
-    rows: log_densities.LabeledNumbers
+    rows: LabeledNumbers
     weights: Array
     """Sample weights times class weights, for the linear classifier, (n,)."""
     table_rows: Rows
@@ -400,7 +416,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         given = open_rows(X, y, sample_weight)
         with given.engine(self), log_densities.progress_reports(type(self).__name__, self.verbose) as report:
             read = given.in_memory()
-            classes, rows, table_rows = log_densities.labeled_numbers(reader, read)
+            classes, rows, table_rows = labeled_numbers(reader, read)
             weights = rows.weights
             if self.class_weight is not None:
                 weights = weights * class_factors(self.class_weight, classes, rows.codes, rows.weights)

@@ -17,21 +17,29 @@ from calibayes.core.notices import ProgressReporter, collected_warnings, warn
 from calibayes.core.protocols import Array, resolve
 from calibayes.core.verify import require, require_array, require_finite, require_instance, require_positions
 from calibayes.dependence import Dependence, Measure
+from calibayes.encoders import Levels
 from calibayes.engines import one_thread
-from calibayes.kernels.cut_points import standard_deviation
+from calibayes.estimators import density_columns
+from calibayes.estimators.density_columns import (
+    LabeledNumbers,
+    Report,
+    class_dependence,
+    each_known,
+    known_means,
+    labeled_numbers,
+    numbers_and_codes,
+    unlabeled_numbers,
+    varying_columns,
+)
 from calibayes.kernels.grids import REFERENCE, plug_in_bandwidths
-from calibayes.kernels.joint_density import NormalScores, ProductKernel, learn_normal_scores
+from calibayes.kernels.joint_density import OF_ANOTHER_CLASS, NormalScores, ProductKernel
 from calibayes.model import parameters, pickles, verification
-from calibayes.model.checked_rows import Rows, convert, read_table, read_weight
 from calibayes.model.parameters import estimator, number, whole_number
-from calibayes.model.table_inputs import TableInput, open_rows
+from calibayes.model.table_inputs import open_rows
 from calibayes.model.verification import COLUMNS, OPTIONAL_COLUMNS, is_fitted_with
-from calibayes.tables.table import Table, numeric_matrix
+from calibayes.tables.table import Table
 
 # -- Progress reports of steps that may take longer than a second --------------------------------------------
-
-Report = Callable[[str, int, int], None]
-"""Reports progress: text, number of items done, number of all items."""
 
 SECONDS_BETWEEN_REPORTS = 1.0
 
@@ -51,23 +59,11 @@ def progress_reports(name: str, verbose: bool | None) -> Iterator[Report]:
 LEAST_BANDWIDTH = 1e-3
 """In standard deviations of the column: below it the density would have a spike at each repeated value."""
 
+LEVEL_COUNT = 1.0
+"""Pseudo-count of each level of a column."""
+
 CONSTANT_DEVIATION = 0.1
 """Standard deviation, relative to that of the column, assumed for a column that is constant within a class."""
-
-
-class LabeledNumbers(NamedTuple):
-    """Training rows as numbers."""
-
-    columns: Array
-    """(n, d)"""
-    codes: Array
-    weights: Array
-    k: int
-    """Number of classes."""
-
-    def only(self, keep: Array) -> LabeledNumbers:
-        """The rows where ``keep`` is true, or at these positions."""
-        return LabeledNumbers(self.columns[keep], self.codes[keep], self.weights[keep], self.k)
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,14 @@ class LogDensities:
     floor : float
         Least density, in units of one standard deviation of the columns.
     original_columns : bool
-        Whether the standardized columns are features.
+        Whether the standardized columns are features, except for columns of levels.
+    levels : Levels or None
+        The encoder of the columns of levels, if there are any: their densities are tables of probabilities.
+    expected : (n_univariate + pairs,) array, optional
+        Mean of each log density over the training rows, which replaces that of a missing value.
+    excess : (2, pairs) array, optional
+        Mean difference between the log density of a pair and that of its first and of its second column, which is added
+        to the log density of the known column where the other one is missing.
     """
 
     varying: Array
@@ -100,6 +103,9 @@ class LogDensities:
     pairs: Array
     floor: float
     original_columns: bool = False
+    levels: Levels | None = None
+    expected: Array | None = None
+    excess: Array | None = None
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -119,6 +125,9 @@ class LogDensities:
         require_positions("pairs", self.pairs.ravel().tolist(), d)
         require(bool((self.pairs[0] < self.pairs[1]).all()), "a pair must be two columns in ascending order")
         verify.require_number("floor", self.floor, 1e-300, 1.0)
+        if self.expected is not None:
+            require_finite("expected", self.expected, (self.n_univariate + count,))
+            require_finite("excess", self.excess, (2, count))
 
     @property
     def n_rows(self) -> int:
@@ -133,16 +142,26 @@ class LogDensities:
     @property
     def n_without_pairs(self) -> int:
         """Number of features that do not depend on the choice of pairs."""
-        return self.n_univariate + (len(self.varying) if self.original_columns else 0)
+        return self.n_univariate + (len(self.numeric) if self.original_columns else 0)
+
+    @property
+    def numeric(self) -> Array:
+        """Positions of the columns of numbers among the varying ones."""
+        coded = () if self.levels is None else self.levels.indices
+        return np.flatnonzero(~np.isin(self.varying, coded))
 
     def with_pairs(self, pair_codes: Array, pairs: Array) -> LogDensities:
-        """The same with other pairs."""
-        return replace(self, pair_codes=pair_codes, pairs=pairs)
+        """The same with other pairs, of which nothing is known yet."""
+        return replace(self, pair_codes=pair_codes, pairs=pairs, expected=None, excess=None)
 
     def restrict_to(self, features: Array) -> LogDensities:
         """The same with only those pairs whose feature is at one of these positions."""
         chosen = features[features >= self.n_without_pairs] - self.n_without_pairs
-        return self.with_pairs(self.pair_codes[chosen], self.pairs[:, chosen])
+        fewer = self.with_pairs(self.pair_codes[chosen], self.pairs[:, chosen])
+        if self.expected is None or self.excess is None:
+            return fewer
+        positions = np.concatenate([np.arange(self.n_univariate), self.n_univariate + chosen])
+        return replace(fewer, expected=self.expected[positions], excess=self.excess[:, chosen])
 
     def standardize(self, columns: Array) -> Array:
         """Varying columns, transformed and standardized, (n, d)."""
@@ -152,14 +171,56 @@ class LogDensities:
 
     def features(self, columns: Array, kept_positions: Sequence[Array] | None, report: Report) -> Array:
         """Features of rows, (n, features); see `evaluate` for ``kept_positions``."""
-        logs = self.evaluate(columns, kept_positions, report)
-        return np.concatenate([self.standardize(columns), logs], axis=1) if self.original_columns else logs
+        return self.with_columns(columns, self.complete(self.evaluate(columns, kept_positions, report)))
+
+    def with_columns(self, columns: Array, logs: Array) -> Array:
+        """Log densities without missing values, after the standardized columns if these are features; (n, features)."""
+        if not self.original_columns:
+            return logs
+        standardized = self.standardize(columns)[:, self.numeric]
+        return np.concatenate([np.nan_to_num(standardized), logs], axis=1)
+
+    @property
+    def parts(self) -> tuple[Array, Array]:
+        """Positions of the log densities of the first and of the second column of each pair, (pairs,) each."""
+        first, second = self.pair_codes * len(self.varying) + self.pairs
+        return first, second
+
+    def with_expected(self, logs: Array, weights: Array) -> LogDensities:
+        """The same with the means over training rows, whose log densities (n, n_univariate + pairs) may be missing."""
+        single, expected = logs[:, : self.n_univariate], known_means(logs, weights)
+        if np.isnan(logs).any():
+            pairs = logs[:, self.n_univariate :]
+            excess = [known_means(pairs - single[:, part], weights) for part in self.parts]
+        else:
+            excess = [expected[self.n_univariate :] - expected[part] for part in self.parts]
+        return replace(self, expected=expected, excess=np.array(excess))
+
+    def complete(self, logs: Array) -> Array:
+        """Log densities without missing ones.
+
+        Of a pair of which one value is missing, the log density of the known column stays, plus the mean difference of the
+        two; otherwise the mean over the training rows is neutral for a linear classifier. Raises ValueError if there are
+        missing values and no means.
+        """
+        missing = np.isnan(logs)
+        if not missing.any():
+            return logs
+        if self.expected is None or self.excess is None:
+            problem = "missing values, and this model of an older version cannot predict such rows"
+            raise ValueError(f"Input X contains NaN: {problem}. Fill them, or fit the model again")
+        single = logs[:, : self.n_univariate]
+        first, second = (single[:, part] + more for part, more in zip(self.parts, self.excess, strict=True))
+        known_part = np.where(np.isnan(first), second, first)
+        marginal = np.concatenate([np.full(single.shape, np.nan), known_part], axis=1)
+        filled = np.where(missing, marginal, logs)
+        return np.where(np.isnan(filled), self.expected, filled)
 
     def evaluate(self, columns: Array, kept_positions: Sequence[Array] | None, report: Report) -> Array:
         """Log densities, (n, n_univariate + pairs).
 
         ``kept_positions`` has for each class the position of each row among the kept rows, -1 for none: each row is then
-        left out of its own densities.
+        left out of its own densities. Those of missing values are NaN.
         """
         rows = self.standardize(columns)
         n, d = rows.shape
@@ -180,7 +241,7 @@ class LogDensities:
         univariate = [f"log p({name} | {label})" for label in classes for name in names]
         pairs = zip(self.pair_codes, *self.pairs, strict=True)
         bivariate = [f"log p({names[i]}, {names[j]} | {classes[c]})" for c, i, j in pairs]
-        return (names if self.original_columns else []) + univariate + bivariate
+        return ([names[j] for j in self.numeric] if self.original_columns else []) + univariate + bivariate
 
 
 def learn_log_densities(
@@ -193,28 +254,51 @@ def learn_log_densities(
 ) -> tuple[LogDensities, list[Array]]:
     """Densities of the columns, without pairs, and for each class the position of each row among its kept rows.
 
-    Rows that are not kept have position -1. Raises ValueError if all columns are constant.
+    Rows that are not kept have position -1, those of other classes `OF_ANOTHER_CLASS`. Raises ValueError if all columns are constant.
     """
-    varying = np.flatnonzero(np.ptp(rows.columns, axis=0) > 0)
+    varying = varying_columns(rows.columns)
     if not len(varying):
         raise ValueError("all columns are constant: at least one must have two different values")
-    columns = rows.columns[:, varying]
-    scores = learn_normal_scores(columns, rows.weights) if normal_scores else None
+    columns, sizes = rows.columns[:, varying], rows.sizes[varying]
+    scores = density_columns.normal_scores(columns, rows.weights, sizes) if normal_scores else None
     columns = columns if scores is None else scores.apply(columns)
-    total = rows.weights.sum()
-    center, scale = rows.weights @ columns / total, standard_deviation(columns, rows.weights)
-    scale = np.where(scale > 0, scale, 1.0)  # zero for values that differ by less than rounding errors
+    center, scale = density_columns.center_and_scale(columns, rows.weights, sizes)
     rng = np.random.default_rng(seed)
     kernels, kept_positions = [], []
     for c in range(rows.k):
         class_rows = _draw(np.flatnonzero(rows.codes == c), kept_rows, rng)
-        kernels.append(_kernel((columns[class_rows] - center) / scale, rows.weights[class_rows]))
+        kernels.append(_kernel((columns[class_rows] - center) / scale, rows.weights[class_rows], sizes))
         positions = np.full(len(columns), -1)
         positions[class_rows] = np.arange(len(class_rows))
         kept_positions.append(positions)
+    kept = np.max(kept_positions, axis=0) >= 0
+    kept_positions = [np.where(kept & (p < 0), OF_ANOTHER_CLASS, p) for p in kept_positions]
     no_pairs = _pairs_at(np.zeros(0, dtype=np.int64), len(varying))
-    densities = LogDensities(varying, scores, center, scale, kernels, *no_pairs, floor, original_columns)
+    densities = LogDensities(
+        varying,
+        scores,
+        center,
+        scale,
+        kernels,
+        *no_pairs,
+        floor,
+        original_columns,
+        _encoder_of(rows.levels, varying),
+    )
     return densities, kept_positions
+
+
+def _encoder_of(levels: Levels | None, columns: Array) -> Levels | None:
+    """The encoder of those columns of levels that are among these; None if there are none."""
+    indices = () if levels is None else levels.indices
+    places = [place for place, j in enumerate(indices) if j in columns]
+    if levels is None or not places:
+        return None
+    chosen: Any = {
+        name: tuple(getattr(levels, name)[place] for place in places)
+        for name in ("indices", "unpooled", "pooled")
+    }
+    return replace(levels, **chosen)
 
 
 def _draw(positions: Array, most: int | None, rng: np.random.Generator) -> Array:
@@ -224,59 +308,19 @@ def _draw(positions: Array, most: int | None, rng: np.random.Generator) -> Array
     return np.sort(rng.choice(positions, most, replace=False))
 
 
-def _kernel(rows: Array, weights: Array) -> ProductKernel:
-    """Kernels of one class: plug-in bandwidths, for pairs at the optimal rate of two dimensions, n^(-1/6)."""
-    n = max(float(weights.sum()), 1.0)
-    bandwidth = plug_in_bandwidths(rows, weights)
+def _kernel(rows: Array, weights: Array, sizes: Array) -> ProductKernel:
+    """Kernels of one class: plug-in bandwidths, for pairs at the optimal rate of two dimensions, n^(-1/6).
+
+    Kernels of levels make tables of probabilities in which each level has `LEVEL_COUNT` pseudo-counts.
+    """
+    n = np.maximum(weights @ ~np.isnan(rows), 1.0)
+    bandwidth = each_known(plug_in_bandwidths, rows, weights)
     bandwidth = np.where(bandwidth > 0, bandwidth, CONSTANT_DEVIATION * REFERENCE * n**-0.2)
-    bandwidth = np.maximum(bandwidth, LEAST_BANDWIDTH)
-    return ProductKernel(rows.T.copy(), weights, bandwidth, bandwidth * n ** (1 / 5 - 1 / 6) / REFERENCE)
-
-
-def class_dependence(
-    measure: Measure, rows: LabeledNumbers, names: Sequence[str], classes: Sequence[Any], report: Report
-) -> Dependence:
-    """Dependence of all pairs of columns within each class."""
-    measured = []
-    for c in range(rows.k):
-        class_rows = rows.codes == c
-        measured.append(measure.measure(rows.columns[class_rows], rows.weights[class_rows]))
-        report(f"{measure.name} of classes", c + 1, rows.k)
-    statistics, p_values = (np.stack(part) for part in zip(*measured, strict=True))
-    return Dependence(measure.name, tuple(names), tuple(classes), statistics, p_values)
-
-
-# -- Tables of numbers without missing values ----------------------------------------------------------------
-
-
-def labeled_numbers(estimator: Any, given: TableInput) -> tuple[Array, LabeledNumbers, Rows]:
-    """Classes, the rows of positive weight as numbers, and the same as they were read."""
-    classes, rows = given.in_memory().rows(estimator)
-    counts = np.bincount(rows.codes, minlength=len(classes))
-    if not counts.all():
-        raise ValueError(f"class {classes[int(np.argmin(counts))]!r} has no row with a positive weight")
-    matrix = complete_matrix(rows.table)
-    return classes, LabeledNumbers(matrix, rows.codes, rows.weight, len(classes)), rows
-
-
-def unlabeled_numbers(estimator: Any, X: Any, sample_weight: Any) -> tuple[Sequence[str], LabeledNumbers]:
-    """Names of the columns and the rows of positive weight, all of one class."""
-    table = convert(estimator, read_table(estimator, X, reset=True))
-    matrix, weight = complete_matrix(table), read_weight(sample_weight, table.n)
-    positive = weight > 0
-    codes = np.zeros(int(positive.sum()), dtype=np.int64)
-    return table.names, LabeledNumbers(matrix[positive], codes, weight[positive], 1)
-
-
-def complete_matrix(table: Table) -> Array:
-    """All columns as numbers, (n, d). Raises ValueError, naming the column, if a value is missing."""
-    matrix = numeric_matrix(table, range(len(table.names)), booleans=True).astype(np.float64)
-    incomplete = np.isnan(matrix).any(axis=0)
-    if incomplete.any():
-        name = table.names[int(np.argmax(incomplete))]
-        problem = f"column {name!r} has missing values. Fill them or remove their rows first"
-        raise ValueError(f"Input X contains NaN: {problem}")
-    return matrix
+    bandwidth = np.where(sizes > 0, 1.0, np.maximum(bandwidth, LEAST_BANDWIDTH))
+    double = bandwidth * n ** (1 / 5 - 1 / 6) / REFERENCE
+    other = np.where(sizes > 0, LEVEL_COUNT / (n + LEVEL_COUNT * sizes), 0.0)
+    levels = np.array([np.where(sizes > 0, 1.0 - (sizes - 1) * other, 0.0), other]) if sizes.any() else None
+    return ProductKernel(rows.T.copy(), weights, bandwidth, double, levels)
 
 
 # -- Dependence of the columns of a table, class by class ----------------------------------------------------
@@ -403,6 +447,11 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
         """Largest number of rows of a class to keep. Raises ValueError if it is invalid."""
         return None if self.kept_rows is None else whole_number("kept_rows", self.kept_rows, 2)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = True
+        return tags
+
     @property
     def kept_rows_(self) -> int:
         """Number of training rows in the fitted model."""
@@ -466,12 +515,16 @@ def training_features(
     densities, kept_positions = learn_log_densities(
         rows, floor, most, seed, recipe.normal_scores, recipe.original_columns
     )
-    standardized = rows._replace(columns=densities.standardize(rows.columns))
+    standardized = rows._replace(
+        columns=densities.standardize(rows.columns), sizes=rows.sizes[densities.varying]
+    )
     varying_names = [names[j] for j in densities.varying]
     candidates, dependence = recipe._candidate_pairs(standardized, varying_names, report)
     largest = max(candidates, key=len)
     densities = densities.with_pairs(*_pairs_at(largest, len(densities.varying)))
-    features = densities.features(rows.columns, kept_positions if recipe.leave_one_out else None, report)
+    logs = densities.evaluate(rows.columns, kept_positions if recipe.leave_one_out else None, report)
+    densities = densities.with_expected(logs, rows.weights)
+    features = densities.with_columns(rows.columns, densities.complete(logs))
     begin = densities.n_without_pairs
     place = {int(pair): position for position, pair in enumerate(largest, begin)}
     positions = [np.array([*range(begin), *(place[int(pair)] for pair in some)]) for some in candidates]
@@ -480,10 +533,10 @@ def training_features(
 
 def new_features(model: Any, table: Table) -> Array:
     """Features of new rows, (n, features), by the densities of a fitted estimator."""
-    matrix = complete_matrix(table)
+    densities: LogDensities = model.densities_
+    matrix = numbers_and_codes(table, densities.varying.tolist(), densities.levels)
     with progress_reports(type(model).__name__, model.verbose) as report:
-        features: Array = model.densities_.features(matrix, None, report)
-    return features
+        return densities.features(matrix, None, report)
 
 
 def _pairs_at(positions: Array, d: int) -> tuple[Array, Array]:

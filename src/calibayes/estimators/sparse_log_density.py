@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibayes.core.protocols import Array, Engine
 from calibayes.dependence import BestFraction
 from calibayes.estimators import log_kernel_densities as log_densities
+from calibayes.estimators.density_columns import labeled_numbers
 from calibayes.estimators.linear_model import LogDensityClassifier
 from calibayes.model.attributes import on_one_state
 from calibayes.model.parameters import adopt, estimator, seed_of, unfitted_copy
@@ -95,8 +96,8 @@ class SparseLogBivariateClassifier(log_densities.WithPairs, LogDensityClassifier
     -----
     The fitted model, and a file that it is saved to, contains training rows (``kept_rows``).
 
-    Columns must be numbers without missing values; constant ones are not used. Time and memory of `fit` are proportional
-    to the number of pairs of columns. A class needs two rows, or one if nothing is chosen by cross-validation.
+    Missing values, and columns of text or categories, are accepted (docs/slb.md); constant columns are not used. Time and
+    memory of `fit` are proportional to the number of pairs of columns. A class needs two rows, or one if nothing is chosen by cross-validation.
 
     Examples
     --------
@@ -162,7 +163,8 @@ floor, kept_rows, random_state, verbose
 class LogDensityFeatures(TransformerMixin, log_densities.WithPairs):  # type: ignore[misc]
     """Log class-conditional kernel densities of columns and of dependent pairs of columns (slb-2020, Eq. 5).
 
-    Kernels are Gaussian with plug-in bandwidths. Columns that are constant in training are not used. The size of the
+    Kernels are Gaussian with plug-in bandwidths; columns of text or categories have tables of probabilities. Missing values are
+    accepted (docs/slb.md). Columns that are constant in training are not used. The size of the
     fitted transformer does not grow with the number of rows: see ``kept_rows``. It contains these training rows, as does a
     file that it is saved to.
 
@@ -249,7 +251,7 @@ class LogDensityFeatures(TransformerMixin, log_densities.WithPairs):  # type: ig
         reader, seed = unfitted_copy(self), seed_of(self.random_state)
         given = open_rows(X, y, sample_weight)
         with given.engine(self), log_densities.progress_reports(type(self).__name__, self.verbose) as report:
-            classes, rows, table_rows = log_densities.labeled_numbers(reader, given)
+            classes, rows, table_rows = labeled_numbers(reader, given)
             names = table_rows.table.names
             estimates = log_densities.training_features(self, rows, names, seed, report)
             densities, features, candidates, dependence = estimates

@@ -8,7 +8,7 @@ class, is the measure by which columns are scaled before distances are computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtri, xlogy
 
 from calibayes.core.protocols import Array
-from calibayes.core.verify import require, require_ascending, require_finite
+from calibayes.core.verify import require, require_array, require_ascending, require_finite
 from calibayes.kernels.cut_points import inverse_cdf_quantile, quantiles, sort_columns
 from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, map_ranges, ordered_map, twin
 from calibayes.kernels.level_counts import offsets, weighted_counts
@@ -393,6 +393,8 @@ def _column_kernels(gaps: Array, scales: Array, levels: Array) -> Array:
     return kernels
 
 
+OF_ANOTHER_CLASS = -2
+"""Position of training rows of other classes."""
 CELLS_PER_BLOCK = 2**20
 """Kernels (rows times d times m) that are computed at a time."""
 LEAST_BANDWIDTH = 1e-100
@@ -406,25 +408,36 @@ class ProductKernel:
     Parameters
     ----------
     centers : (d, m) array
-        Training rows, transposed.
+        Training rows, transposed; NaN where a value is missing.
     weights : (m,) array
         Number of copies that each training row represents.
     single, double : (d,) arrays
         Bandwidths of the densities of one column and of pairs, in the units of the columns.
+    levels : (2, d) array, optional
+        Of a column whose numbers are codes of levels, the kernel of an equal level and that of another one (Aitchison and
+        Aitken 1976); 0 for numbers.
     """
 
     centers: Array
     weights: Array
     single: Array
     double: Array
+    levels: Array | None = None
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
-        d, m = require_finite("centers", self.centers, (None, None)).shape
+        d, m = require_array("centers", self.centers, (None, None)).shape
         require(d > 0 and m > 0, "a class has no rows or no columns")
-        require(bool((np.abs(self.centers) < 1e100).all()), "centers are too far away")
+        are_near = np.isnan(self.centers) | (np.abs(self.centers) < 1e100)
+        require(bool(are_near.all()), "centers are too far away")
         require_finite("weights", self.weights, (m,))
         require(bool((self.weights > 0).all()), "weights must be positive")
+        if self.levels is not None:
+            same, other = require_finite("levels", self.levels, (2, d), least=0.0)
+            are_kernels = (same >= other) & (same <= 1.0)
+            require(
+                bool(are_kernels.all()), "kernels of levels must be at most 1, and largest for an equal level"
+            )
         require_finite("single", self.single, (d,), LEAST_BANDWIDTH)
         require_finite("double", self.double, (d,), LEAST_BANDWIDTH)
 
@@ -432,24 +445,92 @@ class ProductKernel:
         """Blocks of b rows of (n, d): their slice, densities of the columns (b, d) and of the pairs (b, pairs).
 
         ``pairs`` (2, pairs) are positions of columns; ``positions`` (n,) are the positions of the rows among the training
-        rows, of which one copy is left out, -1 for other rows.
+        rows, of which one copy is left out, -1 for other rows, and `OF_ANOTHER_CLASS` for training rows of other classes: one
+        copy of their levels is left out, too, since a count of the own class that is one smaller would tell the class. Densities of missing values are NaN, as are all those of
+        columns without a known value.
         """
         size = max(1, CELLS_PER_BLOCK // self.centers.size)
         blocks = [slice(first, min(first + size, len(rows))) for first in range(0, len(rows), size)]
         order = np.lexsort(pairs[::-1])  # pairs with the same first column are faster side by side
-        scales, levels = -0.5 / np.square([self.single, self.double]), np.zeros((2, len(self.centers)))
-        left_out = np.where(positions >= 0, np.minimum(self.weights[positions], 1.0), 0.0)
-        mass = np.maximum(self.weights.sum() - left_out, np.finfo(float).tiny)[:, None]
-        single = mass * (self.single * math.sqrt(2 * math.pi))
-        double = 2 * math.pi * self.double[pairs[0]] * self.double[pairs[1]]
-        shape = scales, levels, pairs[:, order], np.full((len(order), 3), np.nan)
+        back, shapes = np.argsort(order), np.full((len(order), 3), np.nan)
+        scales = -0.5 / np.square([self.single, self.double])
+        levels = np.zeros((2, len(self.centers))) if self.levels is None else self.levels
+        tiny = np.finfo(float).tiny
+        volumes = np.where(levels[0] > 0, 1.0, math.sqrt(2 * math.pi) * np.array([self.single, self.double]))
+        masses, equal = self._masses(pairs), self._equal_levels(pairs)
 
         def sums(block: slice) -> tuple[slice, Array, Array]:
             around = rows[block], positions[block], self.centers, self.weights
-            of_columns, of_pairs = product_sums(*around, *shape)
-            return block, of_columns / single[block], of_pairs[:, np.argsort(order)] / (mass[block] * double)
+            single, double = product_sums(*around, scales, levels, pairs[:, order], shapes)
+            of_columns, of_pairs = masses(positions[block], np.isnan(rows[block]))
+            (first, second), double = pairs, double[:, back]
+            if equal is not None and (others := positions[block] == OF_ANOTHER_CLASS).any():
+                gone, gone_pairs = equal(rows[block])
+                gone[~others], gone_pairs[~others] = 0.0, 0.0
+                single, double = (
+                    single - gone * levels[0],
+                    double - gone_pairs * levels[0, first] * levels[0, second],
+                )
+                of_columns, of_pairs = of_columns - gone, of_pairs - gone_pairs
+            double = double / (np.maximum(of_pairs, tiny) * (volumes[1, first] * volumes[1, second]))
+            return block, single / (np.maximum(of_columns, tiny) * volumes[0]), double
 
         return ordered_map(sums, blocks)
+
+    def _masses(self, pairs: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
+        """A function from positions (b,) and missing values (b, d) of rows to the weight of all other centers.
+
+        It is that of the centers whose columns are known, (b, d) and (b, pairs), and NaN where there are none, or where the
+        value of the row is missing.
+        """
+        known = ~np.isnan(self.centers)
+        first, second = pairs
+        of_columns = known @ self.weights
+        of_pairs = ((known * self.weights) @ known.T)[first, second]
+
+        def masses(positions: Array, missing: Array) -> tuple[Array, Array]:
+            place = np.maximum(positions, 0)
+            left_out = np.where(positions >= 0, np.minimum(self.weights[place], 1.0), 0.0)[:, None]
+            own = left_out * known[:, place].T
+            single = np.where(of_columns > 0, of_columns, np.nan) - own
+            double = np.where(of_pairs > 0, of_pairs, np.nan) - own[:, first] * (own[:, second] > 0)
+            if not missing.any():
+                return single, double
+            gone = missing[:, first] | missing[:, second]
+            return np.where(missing, np.nan, single), np.where(gone, np.nan, double)
+
+        return masses
+
+    def _equal_levels(self, pairs: Array) -> Callable[[Array], tuple[Array, Array]] | None:
+        """A function from rows (b, d) to the weight, at most 1, of the centers with the same level, (b, d), and the same levels
+        of a pair, (b, pairs); 0 for numbers. None if there are no levels."""
+        if self.levels is None:
+            return None
+        of_levels = self.levels[0] > 0
+        coded = np.flatnonzero(of_levels)
+        both = np.flatnonzero(of_levels[pairs].all(axis=0))
+        codes, size = np.nan_to_num(self.centers, nan=-1.0).astype(np.int64) + 1, 1
+        size += int(codes[coded].max(initial=0))
+
+        def weights_of(columns: Array, cells: Array) -> Array:
+            """Weights of the centers in these cells of the columns (c,), (b,); cells (b, c) with a 0 are missing."""
+            flat, own = (
+                np.ravel_multi_index(tuple(part), (size,) * len(columns))
+                for part in (codes[columns], cells.T)
+            )
+            table = np.bincount(flat, self.weights, minlength=size ** len(columns))
+            return np.where((cells > 0).all(axis=1), np.minimum(table[own], 1.0), 0.0)
+
+        def equal(rows: Array) -> tuple[Array, Array]:
+            cells = np.minimum(np.nan_to_num(rows, nan=-1.0).astype(np.int64) + 1, size - 1)
+            single, double = np.zeros(rows.shape), np.zeros((len(rows), pairs.shape[1]))
+            for j in coded:
+                single[:, j] = weights_of(np.array([j]), cells[:, [j]])
+            for place in both:
+                double[:, place] = weights_of(pairs[:, place], cells[:, pairs[:, place]])
+            return single, double
+
+        return equal
 
 
 # -- Transformation of columns to normal scores by their ranks -----------------------------------------------
@@ -477,7 +558,7 @@ class NormalScores:
             require_finite("scores", scores, values.shape)
 
     def apply(self, columns: Array) -> Array:
-        """Scores of columns (n, d), (n, d)."""
+        """Scores of columns (n, d), (n, d); missing values (NaN) stay missing."""
         scores = [np.interp(column, *knots) for column, knots in zip(columns.T, self.knots, strict=True)]
         return np.stack(scores, axis=1)
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from calibayes import LogDensityFeatures
-from calibayes.estimators.log_kernel_densities import LabeledNumbers as Labeled
+from calibayes.estimators.density_columns import LabeledNumbers as Labeled
 from calibayes.estimators.log_kernel_densities import learn_log_densities
 from calibayes.kernels.grids import plug_in_bandwidths
 from calibayes.kernels.joint_density import ProductKernel, learn_normal_scores
@@ -19,7 +19,7 @@ def quiet(*_):
 def rows(n=40, d=4, k=2, seed=0):
     rng = np.random.default_rng(seed)
     codes = np.arange(n) % k
-    return Labeled(rng.normal(size=(n, d)) + codes[:, None], codes, np.ones(n), k)
+    return Labeled(rng.normal(size=(n, d)) + codes[:, None], codes, np.ones(n), k, np.zeros(d, int))
 
 
 def direct(kernel, row, pair=None, skip=None):

@@ -194,14 +194,6 @@ class TestUnusualTables:
         assert model.coef_.shape[1] == 500 + 1000 + 50
         assert "log p(x0, x1 | 1)" in model.feature_names_
 
-    def test_missing_values_and_text_are_refused(self):
-        X, y = crossed()
-        X[3, 1] = np.nan
-        with pytest.raises(ValueError, match=r"column 'x1' has missing values"):
-            SparseLogBivariateClassifier().fit(X, y)
-        with pytest.raises(ValueError, match="does not hold numbers"):
-            SparseLogBivariateClassifier().fit(pd.DataFrame({"a": ["u", "v"] * 10}), [0, 1] * 10)
-
     @pytest.mark.parametrize(
         ("options", "message"),
         [
