@@ -67,7 +67,10 @@ STATIC = [
 ]
 BENCHMARKS = [
     Step(f"benchmark {name}", [PYTHON, f"benchmarks/{name}.py", "--quick"])
-    for name in ("text", "kernel", "slb", "trees", "dependence", "structure", "missing", "files", "accuracy")
+    for name in (
+        *("text", "kernel", "slb", "trees", "dependence", "structure", "missing", "files", "accuracy"),
+        "sequences",
+    )
 ]
 BENCHMARKS.append(Step("leaderboard", [PYTHON, "benchmarks/accuracy.py", "leaderboard", "--quick"]))
 BENCHMARKS += [

@@ -18,6 +18,15 @@ from calibayes.model.parameters import estimator
 from calibayes.model.recipe import Specification
 from calibayes.tables.read import is_path
 
+
+def _refuse_filling(model: Any) -> Any:
+    raise AttributeError(
+        f"{type(model).__name__} cannot fill gaps of sequences: they are left out or summed over"
+    )
+
+
+NO_FILLING: Any = property(_refuse_filling)
+
 DEFAULT_FAMILY = MarkovChain(order=2, back_off=5.0, alpha=1.0)
 
 
@@ -85,6 +94,7 @@ class SequenceClassifier(GenerativeEstimator):
         return Specification(families, self._class_prior(len(classes)))
 
     explain_positions = delegate("analysis.positions")
+    fill = NO_FILLING
 
     def _readable(self, X: Any) -> Any:
         return sequences_as_text(X)

@@ -101,8 +101,7 @@ class HiddenMarkov:
         rows = _rows(columns, self._symbols)
         if parameters is None:
             shares = self._start_shares(rows)
-            expected = Expected(shares, shares[:-1], shares[1:])
-            by_class = [_counts(rows, expected, weight) for weight in weights.T]
+            by_class = [_counts(rows, shares, (shares[:-1], shares[1:]), weight) for weight in weights.T]
         else:
             models = self._models(parameters)
             by_class = [
@@ -119,7 +118,7 @@ class HiddenMarkov:
         segment = np.arange(len(rows.codes))[:, None] * self.states // np.maximum(rows.lengths, 1)
         logits += SEGMENT * (segment[:, :, None] == np.arange(self.states))
         shares = np.exp(logits)
-        return np.asarray(shares / shares.sum(axis=2, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=2, keepdims=True) * rows.goes_on[:, :, None])
 
     def _models(self, parameters: Arrays) -> Iterator[tuple[Array, ...]]:
         """Initial, transition and emission probabilities of each class."""
@@ -135,14 +134,20 @@ class HiddenMarkov:
         return {f"log_{name}": _log_shares(statistics[name], self._pseudo_count(name)) for name in NAMES}
 
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
-        rows, models = _rows(columns, self._symbols), self._models(parameters)
-        return np.stack([np.log(_forward(rows, model)[1]).sum(axis=0) for model in models], axis=1)
+        return np.asarray(self._terms(columns, parameters).sum(axis=2))
 
     def position_terms(self, columns: Array, parameters: Arrays) -> Array:
         """log p(symbol | symbols before it, class) of each position, (n, k, length); 0 at gaps."""
-        rows, models = _rows(columns, self._symbols), self._models(parameters)
-        terms = np.stack([np.log(_forward(rows, model)[1]).T for model in models], axis=1)
-        return np.where((rows.codes < self._symbols).T[:, None], terms, 0.0)
+        terms, codes = self._terms(columns, parameters), np.asarray(columns)
+        return np.where(((codes >= 0) & (codes < self._symbols))[:, None], terms, 0.0)
+
+    def _terms(self, columns: Array, parameters: Arrays) -> Array:
+        """`position_terms`, with rounding errors at gaps."""
+        rows = _rows(columns, self._symbols)
+        terms = np.empty((len(rows.order), len(self.layout.classes), len(rows.codes)))
+        for c, model in enumerate(self._models(parameters)):
+            terms[rows.order, c] = np.log(_forward(rows, model)[1]).T
+        return terms
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
         """An expected count that would be negative keeps its value."""
@@ -186,12 +191,14 @@ class HiddenMarkov:
 
 
 class Rows(NamedTuple):
-    """Codes of symbols, position by position."""
+    """Codes of symbols, position by position, the longest rows first: those that have a position are the first ones."""
 
     codes: Array
     """(length, n); the number of symbols at a gap and after the end."""
     lengths: Array
-    """Positions up to the last known symbol, (n,)."""
+    """Positions up to the last known symbol, (n,), descending."""
+    order: Array
+    """The number of each row in the table, (n,)."""
     symbols: int
 
     @property
@@ -199,22 +206,19 @@ class Rows(NamedTuple):
         """Whether a position is not after the end, (length, n)."""
         return np.arange(len(self.codes))[:, None] < self.lengths
 
-
-class Expected(NamedTuple):
-    """Expected states of one class."""
-
-    states: Array
-    """Posterior of the state at each position, (length, n, states)."""
-    left: Array
-    """The product of left (length - 1, n, states) and right is the posterior of neighboring states."""
-    right: Array
+    @property
+    def active(self) -> list[int]:
+        """Number of rows that have each position."""
+        return self.goes_on.sum(axis=1).tolist()
 
 
 def _rows(columns: Array, symbols: int) -> Rows:
     codes = np.asarray(columns, dtype=np.int64).T
     codes = np.where((codes >= 0) & (codes < symbols), codes, symbols)
     places = np.arange(1, len(codes) + 1)[:, None]
-    return Rows(codes, np.max(np.where(codes < symbols, places, 0), axis=0, initial=0), symbols)
+    lengths = np.max(np.where(codes < symbols, places, 0), axis=0, initial=0)
+    order = np.argsort(-lengths, kind="stable")
+    return Rows(codes[:, order], lengths[order], order, symbols)
 
 
 def _log_shares(count: Array, pseudo_count: float) -> Array:
@@ -224,53 +228,53 @@ def _log_shares(count: Array, pseudo_count: float) -> Array:
     return np.asarray(np.log(count) - np.log(count.sum(axis=-1, keepdims=True)))
 
 
-def _emitted(rows: Rows, emission: Array) -> Array:
-    """Probability of the symbol at each position in each state, (length, n, states); 1 at a gap."""
-    padded = np.concatenate([emission.T, np.ones((1, len(emission)))])
-    return padded[rows.codes]
+def _emitted(emission: Array) -> Array:
+    """Probability of each symbol in each state, (symbols + 1, states); that of a gap is 1."""
+    return np.concatenate([emission.T, np.ones((1, len(emission)))])
 
 
-def _forward(rows: Rows, model: tuple[Array, ...]) -> tuple[Array, Array, Array]:
-    """Posterior of the state given the symbols so far (length, n, states), p(symbol | symbols before) (length, n), emitted.
+def _forward(rows: Rows, model: tuple[Array, ...]) -> tuple[Array, Array]:
+    """Posterior of the state given the symbols so far (length, n, states), and p(symbol | symbols before) (length, n).
 
-    After the end of a row the posterior stays and the probability is 1.
+    After the end of a row they are 0 and 1.
     """
-    initial, transition, emission = model
-    emitted, goes_on = _emitted(rows, emission), rows.goes_on
-    filtered, scale = np.empty(emitted.shape), np.ones(emitted.shape[:2])
-    predicted = np.broadcast_to(initial, emitted.shape[1:])
-    for t, probability in enumerate(emitted):
-        joint = predicted * probability
-        scale[t] = np.where(goes_on[t], joint.sum(axis=1), 1.0)
-        filtered[t] = joint / joint.sum(axis=1, keepdims=True)
-        predicted = filtered[t] @ transition
-    return filtered, scale, emitted
+    (initial, transition, emission), shape = model, rows.codes.shape
+    emitted, filtered, scale = _emitted(emission), np.zeros((*shape, len(initial))), np.ones(shape)
+    predicted = np.broadcast_to(initial, (shape[1], len(initial)))
+    for t, n in enumerate(rows.active):
+        joint = predicted[:n] * emitted[rows.codes[t, :n]]
+        joint.sum(axis=1, out=scale[t, :n])
+        np.divide(joint, scale[t, :n, None], out=filtered[t, :n])
+        predicted = filtered[t, :n] @ transition
+    return filtered, scale
 
 
 def _expected_counts(rows: Rows, model: tuple[Array, ...], weight: Array) -> tuple[Array, Array, Array]:
     """Expected initial states, transitions and emissions under a model, times the weights of the rows (n,)."""
-    filtered, scale, emitted = _forward(rows, model)
-    transition, goes_on = model[1], rows.goes_on
-    right, after = np.empty(emitted.shape), np.ones(emitted.shape[1:])
-    for t in range(len(emitted) - 1, -1, -1):
-        right[t] = emitted[t] * after / scale[t][:, None]
-        after = np.where(goes_on[t][:, None], right[t] @ transition.T, 1.0)
-    later = np.concatenate([right[1:] @ transition.T, np.ones((1, *emitted.shape[1:]))])
-    is_last = np.concatenate([~goes_on[1:], np.ones((1, goes_on.shape[1]), dtype=bool)])
-    states = filtered * np.where(is_last[:, :, None], 1.0, later)
-    initial, pairs, emission = _counts(rows, Expected(states, filtered[:-1], right[1:]), weight)
+    filtered, scale = _forward(rows, model)
+    transition, emitted = model[1], _emitted(model[2])
+    states, right, after = np.zeros(filtered.shape), np.zeros(filtered.shape), np.ones(filtered.shape[1:])
+    for t, n in reversed(list(enumerate(rows.active))):
+        np.multiply(filtered[t, :n], after[:n], out=states[t, :n])
+        np.multiply(emitted[rows.codes[t, :n]], after[:n] / scale[t, :n, None], out=right[t, :n])
+        after[:n] = right[t, :n] @ transition.T
+    initial, pairs, emission = _counts(rows, states, (filtered[:-1], right[1:]), weight)
     return initial, transition * pairs, emission
 
 
-def _counts(rows: Rows, expected: Expected, weight: Array) -> tuple[Array, Array, Array]:
-    """Sums over the positions of all rows, up to the end of each."""
-    weights = weight * rows.goes_on
-    states = expected.states.shape[2]
-    initial = weights[0] @ expected.states[0]
-    left = (expected.left * weights[1:, :, None]).reshape(-1, states)
-    pairs = left.T @ expected.right.reshape(-1, states)
-    emission = _by_symbol(rows) @ (expected.states * weights[:, :, None]).reshape(-1, states)
-    return initial, pairs, emission.T
+def _counts(
+    rows: Rows, states: Array, pairs: tuple[Array, Array], weight: Array
+) -> tuple[Array, Array, Array]:
+    """Sums over the positions of all rows, from the posterior of their states (length, n, states).
+
+    The product of the two arrays of ``pairs`` (length - 1, n, states) is that of neighboring states. Both posteriors are 0
+    after the end of a row.
+    """
+    count, weight = states.shape[2], weight[rows.order]
+    initial = weight @ states[0]
+    left, right = ((pairs[0] * weight[:, None]).reshape(-1, count), pairs[1].reshape(-1, count))
+    emission = _by_symbol(rows) @ (states * weight[:, None]).reshape(-1, count)
+    return initial, left.T @ right, emission.T
 
 
 def _by_symbol(rows: Rows) -> csr_array:

@@ -472,7 +472,9 @@ def test_bad_parameters_are_refused(make, message):
         make()
 
 
-def test_sampling_says_why_it_cannot():
+def test_sampling_and_filling_say_why_they_cannot():
     model = SequenceClassifier().fit(*rows())
     with pytest.raises((TypeError, ValueError), match=r"MarkovChain|sequences"):
         model.sample(3)
+    with pytest.raises(AttributeError, match="cannot fill gaps of sequences"):
+        model.fill(["ab"])
