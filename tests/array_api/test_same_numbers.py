@@ -129,9 +129,14 @@ def test_other_rules(library, rule):
     assert_same_trees(found.parameters_, expected.parameters_, 1e-10)
 
 
-def test_rows_without_a_label_by_expectation_maximization(library):
+@pytest.mark.parametrize(
+    "rule",
+    ["em", RC(unlabeled=0.5), GDT(0.3, unlabeled=0.5), GDT(0.3, unlabeled=0.5, prior_weight=2.0)],
+    ids=str,
+)
+def test_rows_without_a_label(library, rule):
     y = np.where(np.arange(150) % 3, LABELS.astype(np.float64), np.nan)
-    model = GaussianNB(rule="em", max_iter=5, stop=None)
+    model = GaussianNB(rule=rule, max_iter=5, stop=None)
     expected, found = sklearn.clone(model).fit(NUMBERS, y), fitted(model, NUMBERS, y, library)
     assert_same_trees(found.parameters_, expected.parameters_, 1e-10)
 

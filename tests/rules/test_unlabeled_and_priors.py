@@ -65,6 +65,20 @@ def test_without_unlabeled_rows_nothing_changes(model, rule, plain):
     assert_array_equal(*models)
 
 
+@pytest.mark.parametrize(
+    ("rule", "plain"), [(RC(unlabeled=0.7), RC()), (GDT(0.3, unlabeled=0.7), GDT(0.3))], ids=["rc", "gdt"]
+)
+def test_a_wide_table_has_a_temperature_with_and_without_unlabeled_rows(rule, plain):
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 60)) + 0.4 * y[:, None]
+    models = [cb.GaussianNB(rule=one).fit(X, y) for one in (rule, plain)]
+    assert models[0].fitted_.temperature == models[1].fitted_.temperature > 1.0
+    assert_array_equal(*(model.predict_log_proba(X) for model in models))
+    some = cb.GaussianNB(rule=rule).fit(X, np.where(np.arange(40) < 20, y, np.nan))
+    assert some.fitted_.temperature > 1.0
+
+
 @pytest.mark.parametrize("rule", TAKING, ids=str)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_order_copies_and_weights_of_rows(model, rule):

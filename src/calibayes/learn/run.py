@@ -502,7 +502,7 @@ def measure(
 ) -> Mapping[str, Any]:
     """The sums of one block: scores of the parameters and, unless it is the last pass, statistics(X, W)."""
     g = rule.generative_weight
-    is_mixed = rule.uses_unlabeled and bool((block.labels < 0).any())
+    is_mixed = rule.uses_unlabeled and int((block.labels < 0).sum()) > 0
     if g is not None and not (last or is_mixed) and model.has_fused_pass:
         fused = model.fused_pass(block, parameters, g, NEGLIGIBLE)
         return {**_sums(fused.assessment), "statistics": fused.statistics}

@@ -435,8 +435,9 @@ LOG_TEMPERATURES = (0.0, 16.0)
 
 
 def needs_temperature(recipe: Recipe, rows: TrainingRows) -> bool:
-    """Whether inner folds choose the temperature: not for closed forms, which must stay sums over rows."""
-    is_calibrated = not (recipe.rule.is_closed_form or recipe.rule.uses_unlabeled)
+    """Whether inner folds choose the temperature: not for closed forms, which must stay sums over rows, nor for EM."""
+    is_likelihood = recipe.rule.uses_unlabeled and recipe.rule.generative_weight is None
+    is_calibrated = not (recipe.rule.is_closed_form or is_likelihood)
     columns, is_tempered = len(rows.summary.names), recipe.is_tempered_if_wide and is_calibrated
     return is_tempered and columns > len(rows.codes) and columns > rows_by_weight(rows)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add as add_arrays
 from operator import attrgetter
 from typing import Any, ClassVar, Self, cast
 
@@ -227,7 +229,7 @@ class Blend(Update):
         gains = [share * part(log_joint, onehot) for share, part in parts if share]
         if self.weight_of_unlabeled:
             gains.append(self.weight_of_unlabeled * _unknown(onehot) * log_normalize(log_joint)[1])
-        return np.sum(gains, axis=0)
+        return reduce(add_arrays, gains)
 
 
 def exactly_penalized(family: Family) -> Family:
