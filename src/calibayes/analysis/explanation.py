@@ -237,6 +237,9 @@ def _part_values(
     if isinstance(part, ColumnSum):
         values = odds(part.terms)
         return ShapleyValues(values, np.zeros(values.shape), 0)
+    exact = getattr(part, "shapley_terms", None)
+    if exact is not None:
+        return ShapleyValues(odds(exact), np.zeros((len(exact), exact.shape[2])), 0)
     # In the order of their names, so that the same orders are sampled wherever the columns are in the table.
     by_name = np.array(sorted(range(len(part.columns)), key=lambda j: names[part.columns[j]]))
     place = np.argsort(by_name)

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import sklearn
-from scipy import optimize
-from scipy.linalg import cholesky, solve_triangular
-from scipy.special import log_expit
-from sklearn.base import ClassifierMixin, clone
+from scipy.linalg import solve_triangular
+from scipy.special import log_expit, logsumexp
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.metaestimators import available_if
@@ -24,49 +23,33 @@ from calibayes.core.verify import require_array, require_finite, require_instanc
 from calibayes.estimators import log_kernel_densities as log_densities
 from calibayes.estimators.density_columns import LabeledNumbers, Report, labeled_numbers
 from calibayes.estimators.log_kernel_densities import LogDensityRecipe, TrainingFeatures
+from calibayes.estimators.logistic_path import (
+    ITERATIONS,
+    RIDGE,
+    TOLERANCE,
+    TOLERANCE_OF_CHOICE,
+    LinearModel,
+    Problem,
+    logistic_path,
+    multinomial,
+)
 from calibayes.kernels.dispatch import numbers_given
 from calibayes.kernels.posterior import log_normalize
-from calibayes.model.attributes import on_one_state
+from calibayes.model.attributes import delegate, on_one_state
 from calibayes.model.checked_rows import Rows, class_factors, kept_rows_line
-from calibayes.model.notebook import html_method, mime_bundle
+from calibayes.model.classifier import Classifier
 from calibayes.model.parameters import WHOLE, adopt, estimator, seed_of, unfitted_copy, whole_number
 from calibayes.model.splits import held_out_masks, stratified_subset
-from calibayes.model.table_inputs import accuracy, open_rows
+from calibayes.model.table_inputs import open_rows
 from calibayes.model.verification import require_score
 from calibayes.tables.table import Table
 
 # -- Linear classifiers on features: scikit-learn's solvers, each as coefficients and intercepts -------------
 
-ITERATIONS = 5000
 SVC_ITERATIONS = 1_000_000
 """Limit for the support vector machine, which may not converge on features that are not standardized; it then warns."""
-TOLERANCE, TOLERANCE_OF_CHOICE = 1e-8, 1e-5
-"""Largest component of the gradient of logistic regression, in coordinates in which its Hessian is about the identity and
-per square root of the total weight: at the solution, and where losses of held-out rows are compared. With two classes,
-posteriors are then exact to about 1e-6 and 1e-4."""
-NEWTON_COEFFICIENTS = 2000
-"""Up to this number of coefficients, a solution is refined by Newton's method, exact to rounding errors."""
-ROUNDS, STEPS, MEMORY = 20, 100, 20
-"""Number of preconditioners for a cost, of steps with each of them, and of gradients that L-BFGS remembers."""
 L1 = {"l1_ratio": 1.0} if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8) else {"penalty": "l1"}
 """The L1 penalty of logistic regression, whose parameter scikit-learn 1.8 renamed."""
-
-
-class LinearModel(NamedTuple):
-    """Linear scores: one for two classes, otherwise one for each class."""
-
-    coefficients: Array
-    """(1 or k, p)"""
-    intercepts: Array
-    """(1 or k,)"""
-
-    def scores(self, features: Array) -> Array:
-        """Scores of rows, (n, 1 or k)."""
-        return np.asarray(features @ self.coefficients.T + self.intercepts)
-
-
-Problem = tuple[Array, Array, int, Array]
-"""Features (n, p), codes (n,), number of classes, weights (n,)."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +64,20 @@ class Loss:
         Whether a rotation of the features does not change the scores, as with an L2 penalty.
     log_probability : function of scores, optional
         log p(class | x), (n, k), if the model has probabilities.
+    is_linear : bool
+        Whether log odds of more than two classes are linear in the scores.
     """
 
     path: Callable[[Problem, Sequence[float], float], list[LinearModel]]
     rotation_invariant: bool
     log_probability: Callable[[Array], Array] | None = None
+    is_linear: bool = True
+
+    def class_scores(self, scores: Array) -> Array:
+        """log p(class | x), (n, k), up to a term of the row, and linear in the scores if this is possible."""
+        if scores.shape[1] == 1:
+            return np.concatenate([np.zeros_like(scores), scores], axis=1)
+        return scores if self.is_linear else np.asarray(log_expit(scores))
 
     def solve(self, problem: Problem, cost: float) -> LinearModel:
         """The model for one cost."""
@@ -108,92 +100,9 @@ def wrong_classes(scores: Array, codes: Array) -> Array:
     return (predicted_codes(scores) != codes).astype(np.float64)
 
 
-def multinomial(scores: Array) -> Array:
-    """log p(class | x), (n, k), of multinomial logistic regression."""
-    both = np.concatenate([np.zeros_like(scores), scores], axis=1) if scores.shape[1] == 1 else scores
-    return np.asarray(log_normalize(both)[0])
-
-
 def one_against_others(scores: Array) -> Array:
     """log p(class | x), (n, k), of one binary logistic regression for each class, normalized."""
     return multinomial(scores) if scores.shape[1] == 1 else np.asarray(log_normalize(log_expit(scores))[0])
-
-
-def _logistic(problem: Problem, costs: Sequence[float], tolerance: float) -> list[LinearModel]:
-    """Logistic regression with an L2 penalty: each cost starts at the solution of the one before."""
-    features, codes, k, weights = problem
-    with_one = np.concatenate([features, np.ones((len(features), 1))], axis=1)
-    objective = _PenalizedLogLoss(with_one, np.eye(k)[codes], weights)
-    coefficients, models = np.zeros((with_one.shape[1], 1 if k == 2 else k)), []
-    for cost in costs:
-        penalty = np.append(np.full(features.shape[1], 1.0 / cost), 0.0)
-        coefficients = objective.minimize(penalty, coefficients, tolerance * np.sqrt(weights.sum()))
-        found = LinearModel(coefficients[:-1].T.copy(), coefficients[-1].copy())
-        is_rough = tolerance > TOLERANCE or coefficients.size > NEWTON_COEFFICIENTS
-        models.append(found if is_rough else _refined(problem, cost, found))
-    return models
-
-
-def _refined(problem: Problem, cost: float, start: LinearModel) -> LinearModel:
-    """The solution by Newton's method, from one that is close to it."""
-    features, codes, _, weights = problem
-    model = LogisticRegression(
-        C=cost, max_iter=ITERATIONS, warm_start=True, solver="newton-cholesky", tol=1e-9
-    )
-    model.coef_, model.intercept_ = start
-    model.fit(features, codes, sample_weight=weights)
-    return LinearModel(model.coef_, model.intercept_)
-
-
-class _PenalizedLogLoss(NamedTuple):
-    """Sum of the log loss of multinomial logistic regression and half of the penalized squares of its coefficients.
-
-    With two classes there is one score. L-BFGS minimizes it in coordinates in which the Hessian at the start, with the mean
-    of the classes' variances for each row, is the identity.
-    """
-
-    features: Array
-    """(n, p), the last one is 1."""
-    labels: Array
-    """(n, k), 1 for the class of the row."""
-    weights: Array
-
-    def minimize(self, penalty: Array, start: Array, tolerance: float) -> Array:
-        """The coefficients (p, scores) of least objective."""
-        options: Any = {"maxiter": STEPS, "maxcor": MEMORY, "gtol": tolerance, "ftol": 0.0}
-        coefficients = start
-        for _ in range(ROUNDS):
-            root = self._root(penalty, coefficients)
-
-            def loss(point: Array, root: Array = root) -> tuple[float, Array]:
-                back = solve_triangular(root, point.reshape(start.shape), check_finite=False)
-                value, gradient = self.value_and_gradient(penalty, back)
-                return value, solve_triangular(root, gradient, trans="T", check_finite=False).ravel()
-
-            first = (root @ coefficients).ravel()
-            found = optimize.minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
-            coefficients = solve_triangular(root, found.x.reshape(start.shape), check_finite=False)
-            if np.abs(found.jac).max() <= tolerance or found.nit <= 1:
-                break
-        return coefficients
-
-    def value_and_gradient(self, penalty: Array, coefficients: Array) -> tuple[float, Array]:
-        log_posterior = multinomial(self.features @ coefficients)
-        penalized = penalty[:, None] * coefficients
-        value = 0.5 * (penalized * coefficients).sum() - self.weights @ (self.labels * log_posterior).sum(
-            axis=1
-        )
-        residuals = (np.exp(log_posterior) - self.labels) * self.weights[:, None]
-        return float(value), self.features.T @ residuals[:, -coefficients.shape[1] :] + penalized
-
-    def _root(self, penalty: Array, coefficients: Array) -> Array:
-        """The upper Cholesky factor of the approximate Hessian (p, p)."""
-        posterior = np.exp(multinomial(self.features @ coefficients))
-        variance = self.weights * (posterior * (1.0 - posterior)).mean(axis=1)
-        scaled = self.features * np.sqrt(variance)[:, None]
-        hessian = scaled.T @ scaled
-        hessian[np.diag_indices(len(hessian))] += penalty + RIDGE * max(np.trace(hessian) / len(hessian), 1.0)
-        return np.asarray(cholesky(hessian, overwrite_a=True, check_finite=False))
 
 
 def _sparse_logistic(problem: Problem, costs: Sequence[float], tolerance: float) -> list[LinearModel]:
@@ -221,8 +130,10 @@ def _each_class(model: Any, problem: Problem) -> LinearModel:
 
 
 LOSSES: dict[tuple[str, str], Loss] = {
-    ("log", "l2"): Loss(_logistic, rotation_invariant=True, log_probability=multinomial),
-    ("log", "l1"): Loss(_sparse_logistic, rotation_invariant=False, log_probability=one_against_others),
+    ("log", "l2"): Loss(logistic_path, rotation_invariant=True, log_probability=multinomial),
+    ("log", "l1"): Loss(
+        _sparse_logistic, rotation_invariant=False, log_probability=one_against_others, is_linear=False
+    ),
     ("hinge", "l2"): Loss(_hinge, rotation_invariant=True),
     ("hinge", "l1"): Loss(_sparse_hinge, rotation_invariant=False),
 }
@@ -230,9 +141,6 @@ LOSSES: dict[tuple[str, str], Loss] = {
 
 
 # -- Reduction of features to as many as there are rows, with the same inner products ------------------------
-
-RIDGE = 1e-10
-"""Added to the diagonal, relative to its mean, so that equal rows do not make the matrix singular."""
 
 
 def reduce_features(features: Array, loss: Loss) -> tuple[Array, Callable[[LinearModel], LinearModel]]:
@@ -372,7 +280,7 @@ def _has_probabilities(model: Any) -> bool:
 
 
 @estimator
-class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[misc]
+class LogDensityClassifier(Classifier, LogDensityRecipe):
     """A linear classifier on log densities. The parameters are described in `SparseLogBivariateClassifier`."""
 
     loss: str = "log"
@@ -424,9 +332,6 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
             state = self._train(training, classes)
         return adopt(self, {**vars(reader), **state, **given.kept(table_rows)})
 
-    _repr_html_ = property(html_method)
-    _repr_mimebundle_ = mime_bundle
-
     @on_one_state
     def summary(self) -> PlainText:
         """Plain text: size of the model, the cost used and the number of training rows kept."""
@@ -444,7 +349,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         """The fitted attributes."""
         rows, names = training.rows, training.table_rows.table.names
         estimates = log_densities.training_features(self, rows, names, training.seed, training.report)
-        choice = self._choose(estimates, training)
+        choice = self._best_choice(estimates, training)
         model = self._linear_model(estimates.features[:, choice.features], training, choice.cost)
         densities = estimates.densities.restrict_to(choice.features)
         state: dict[str, Any] = {
@@ -458,7 +363,7 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         optional = {"cv_results_": choice.cv_results, "dependence_": estimates.dependence}
         return state | {name: value for name, value in optional.items() if value is not None}
 
-    def _choose(self, estimates: TrainingFeatures, training: Training) -> Choice:
+    def _best_choice(self, estimates: TrainingFeatures, training: Training) -> Choice:
         """The candidate and the cost of least held-out loss; without cross-validation if there is only one of each."""
         candidates, costs = estimates.candidates, self._costs()
         if len(candidates) * len(costs) == 1:
@@ -534,16 +439,6 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
             raise ValueError(f"C must be a positive number or a sequence of them, got {self.C!r}")
         return sorted(costs)
 
-    @on_one_state
-    def decision_function(self, X: Any) -> Array:
-        """Score of the second class, (n,), for two classes, otherwise of each class, (n, k)."""
-        return open_rows(X).map(self, "decision_function", self._decisions)
-
-    @on_one_state
-    def predict(self, X: Any) -> Array:
-        """The class of each row, (n,)."""
-        return open_rows(X).map(self, "predict", self._labels)
-
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @on_one_state
     def predict_log_proba(self, X: Any) -> Array:
@@ -556,15 +451,34 @@ class LogDensityClassifier(ClassifierMixin, LogDensityRecipe):  # type: ignore[m
         """p(class | x), (n, k)."""
         return np.exp(self.predict_log_proba(X))
 
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @on_one_state
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows, by weight, whose class is predicted; ``y`` and ``sample_weight`` may name columns of X."""
-        return accuracy(self, X, y, sample_weight)
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """log p(x, class), (n, k): that of the class given x, and of x (`score_samples`)."""
+        return open_rows(X).map(self, "predict_joint_log_proba", self._log_joint)
+
+    @on_one_state
+    def score_samples(self, X: Any) -> Array:
+        """log p(x), (n,), of the columns as they are modeled: standardized, and by default as normal scores.
+
+        The density of a class is that of a forest, the maximum spanning one of the pairs in use (slb-2020, Eq. 3; Chow and
+        Liu 1968): densities of columns times p(a, b) / (p(a) p(b)) along its edges. Missing values are left out.
+        """
+        return open_rows(X).map(self, "score_samples", self._log_density)
+
+    marginals = delegate("analysis.pair_marginals", "marginals_of")
 
     def _linear_scores(self, table: Table) -> Array:
         return LinearModel(self.coef_, self.intercept_).scores(log_densities.new_features(self, table))
 
-    def _decisions(self, table: Table, engine: Engine) -> Array:
+    def _log_density(self, table: Table, engine: Engine) -> Array:
+        shares = np.log(self.densities_.shares)
+        return np.asarray(logsumexp(log_densities.new_class_log_densities(self, table) + shares, axis=1))
+
+    def _log_joint(self, table: Table, engine: Engine) -> Array:
+        return self._log_posterior(table, engine) + self._log_density(table, engine)[:, None]
+
+    def _scores(self, table: Table, engine: Engine) -> Array:
         scores = self._linear_scores(table)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 

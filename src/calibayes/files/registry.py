@@ -16,7 +16,7 @@ from calibayes.core.protocols import Layout
 from calibayes.encoders import by_column_type, dense, leaves, numbers, schema
 from calibayes.encoders import sequences as symbol_codes
 from calibayes.ensemble import fitted_ensemble, grown_trees, path_members
-from calibayes.estimators import joint_kernel, log_kernel_densities, sequence_classifier, tabular
+from calibayes.estimators import class_densities, joint_kernel, sequence_classifier, tabular
 from calibayes.families import class_centers, covariance_shapes, hidden_markov, priors, sequences
 from calibayes.files.value_objects import OlderFields, Written
 from calibayes.kernels import forests, joint_density, tree_growth
@@ -30,7 +30,7 @@ VALUES: Final[Mapping[str, type]] = {
     for cls in (
         # what is fitted
         *(fitted.Fitted, fitted_ensemble.FittedEnsemble, grown_trees.GrownTrees, ColumnBinding, Layout),
-        *(joint_kernel.JointDensity, log_kernel_densities.LogDensities, joint_density.KernelRows),
+        *(joint_kernel.JointDensity, class_densities.LogDensities, joint_density.KernelRows),
         *(joint_density.NormalScores, joint_density.ProductKernel, dependence.Dependence),
         *(path_members.CalibrationPath, path_members.KernelPath, path_members.ShrinkagePath),
         *(table.TrainingTable, kept_sums.KeptSums, summary_sums.DistinctSums, training_rows.HeldOut),
@@ -112,7 +112,7 @@ _GENERATIVE = {"fitted_": fitted.Fitted, **_COLUMNS}
 _ENSEMBLE = {"fitted_": fitted_ensemble.FittedEnsemble, **_COLUMNS}
 _DENSITIES = {
     "classes_": np.ndarray,
-    "densities_": log_kernel_densities.LogDensities,
+    "densities_": class_densities.LogDensities,
     "feature_names_": list[str],
     **_COLUMNS,
 }
