@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from calibayes.core.protocols import Array, Family
 from calibayes.encoders.encoder import Encoder
@@ -30,9 +30,9 @@ class GenerativeClassifier(GenerativeEstimator):
         As in scikit-learn's ColumnTransformer: ``columns`` are names, positions, a slice, or one of
         `calibayes.numeric`, `calibayes.categorical`, `calibayes.every`. Columns that no family is bound to are not
         used. By default the kinds of the columns decide.
-    kinds : mapping, optional
+    kinds : mapping or "auto", optional
         Column, by name or position, -> "gaussian", "kernel", "binned", "poisson", "multinomial", "categorical",
-        "bernoulli", "exponential", "gamma", "lognormal", "negative_binomial", "vonmises" or "dirichlet", instead of ``families``. Other columns: numbers are independent Gaussians, everything else is
+        "bernoulli", "exponential", "gamma", "lognormal", "negative_binomial", "vonmises" or "dirichlet", instead of ``families``; "auto" chooses a density by held-out likelihood, as in `NaiveBayes`. Other columns: numbers are independent Gaussians, everything else is
         categorical with one pseudo-count per level. The columns of a kind are one family of that name. Dates and
         identifiers are treated as in `NaiveBayes`, unless ``families`` names the column.
     priors : (k,) array or ClassPrior, optional
@@ -100,7 +100,7 @@ class GenerativeClassifier(GenerativeEstimator):
     """
 
     families: Sequence[tuple[str, Family, Selection] | tuple[str, Family, Selection, Encoder]] | None = None
-    kinds: tabular.ColumnKinds | None = None
+    kinds: tabular.ColumnKinds | Literal["auto"] | None = None
     priors: Array | ClassPrior | None = None
     class_weight: Mapping[Any, float] | str | None = None
 
@@ -113,8 +113,8 @@ class GenerativeClassifier(GenerativeEstimator):
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
         if self.families is None:
-            kinds = tabular.check_kinds(self.kinds)
-            return tabular.specifications(kinds, NUMERIC_KIND, tabular.KindChoices())
+            kinds = tabular.kinds_and_default(self.kinds, NUMERIC_KIND)
+            return tabular.specifications(*kinds, tabular.KindChoices())
         if self.kinds is not None:
             raise ValueError("give families or kinds, not both")
         return self.families
@@ -122,9 +122,14 @@ class GenerativeClassifier(GenerativeEstimator):
     def _given_columns(self, table: Table) -> dict[int, str]:
         """Position -> kind of the columns that ``kinds`` or ``families`` name."""
         if self.families is None:
-            return tabular.given_columns(tabular.check_kinds(self.kinds), table)
+            return tabular.given_columns(tabular.kinds_and_default(self.kinds, "")[0], table)
         named = named_columns(self.families, table)
         return {j: CATEGORICAL if are_levels else NUMERIC for j, are_levels in named.items()}
+
+    def _refuse_parts_of_rows(self) -> None:
+        super()._refuse_parts_of_rows()
+        if self.families is None:
+            tabular.refuse_auto(self.kinds)
 
     def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
         return tabular.kinds_schema(self.kinds, binding, summary) if self.families is None else None

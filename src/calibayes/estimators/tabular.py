@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from calibayes import families
 from calibayes.core.protocols import Array, Family, resolve
@@ -78,6 +79,39 @@ KINDS: dict[str, Kind] = {
 }
 """Name -> kind, in the order of the families."""
 
+AUTO = "auto"
+"""The kind of columns of numbers for which held-out likelihood chooses one of `CANDIDATES`."""
+CANDIDATES = ("kernel", "gaussian", "exponential", "gamma", "lognormal", "negative_binomial")
+
+
+def density_of(kind: str) -> tuple[Family, Encoder]:
+    """The family and the encoder of a kind by default."""
+    choices = KindChoices()
+    return KINDS[kind].family(choices), KINDS[kind].encoder(choices)
+
+
+def likeliest(summary: Any, j: int) -> str:
+    """The candidate of the highest held-out likelihood for column j; see `calibayes.estimators.likeliest_kind`."""
+    from calibayes.estimators.likeliest_kind import likeliest_kind
+
+    densities = {kind: partial(density_of, kind) for kind in CANDIDATES}
+    return summary.cached((AUTO, j), lambda: likeliest_kind(summary, j, densities))
+
+
+def kinds_and_default(given: Any, numeric: str) -> tuple[ColumnKinds, str]:
+    """The given kinds, and the kind of other columns of numbers, which ``kinds="auto"`` leaves to the data."""
+    is_auto = isinstance(given, str) and given == AUTO
+    return ({}, AUTO) if is_auto else (check_kinds(given), numeric)
+
+
+def refuse_auto(given: Any) -> None:
+    """Raises ValueError if kinds are chosen by all training rows, so that the model is no sum over rows."""
+    kinds, default = kinds_and_default(given, "")
+    if AUTO in (default, *kinds.values()):
+        raise ValueError(
+            "the kind 'auto' is chosen by all rows at once: give the kinds that `schema_` shows instead"
+        )
+
 
 def check_kinds(given: Any) -> ColumnKinds:
     """The given kinds. Raises ValueError if one is unknown."""
@@ -86,8 +120,8 @@ def check_kinds(given: Any) -> ColumnKinds:
     if not isinstance(given, Mapping):
         raise ValueError(f"kinds must be a mapping from columns to kinds, got {given!r}")
     for column, kind in given.items():
-        if kind not in KINDS and kind != IDENTIFIER:
-            known = ", ".join([*KINDS, IDENTIFIER])
+        if kind not in KINDS and kind not in (IDENTIFIER, AUTO):
+            known = ", ".join([*KINDS, IDENTIFIER, AUTO])
             raise ValueError(f"unknown kind {kind!r} of column {column!r}; the kinds are {known}")
     return given
 
@@ -106,8 +140,11 @@ def given_kinds(given: ColumnKinds, table: Table | TableSummary) -> dict[int, st
     """Position -> kind. Raises ValueError if a kind cannot model the content of its column."""
     kinds = given_columns(given, table)
     for j, kind in kinds.items():
-        if kind != IDENTIFIER and (held := content_type(table, j)) not in KINDS[kind].holds:
-            name, expected = table.names[j], KINDS[kind].holds[0]
+        if kind == IDENTIFIER:
+            continue
+        accepted = KINDS[CANDIDATES[0] if kind == AUTO else kind].holds
+        if (held := content_type(table, j)) not in accepted:
+            name, expected = table.names[j], accepted[0]
             raise ValueError(f"column {name!r} cannot be {kind!r}: it holds {held}, not {expected}")
     return kinds
 
@@ -125,18 +162,21 @@ class OfKind:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         check_kinds(self.given)
         for kind in (self.kind, self.numeric):
-            require(kind in KINDS, f"unknown kind {kind!r}; the kinds are {', '.join(KINDS)}")
+            require(kind in (*KINDS, AUTO), f"unknown kind {kind!r}; the kinds are {', '.join(KINDS)}")
 
     def __call__(self, table: Table | TableSummary) -> list[int]:
         natural = {NUMERIC: self.numeric, CATEGORICAL: "categorical"}
         given = given_kinds(self.given, table)
         kinds = {j: natural[default_kind(table, j)] for j in table.used} | given
-        return sorted(j for j, kind in kinds.items() if kind == self.kind)
+        chosen = {AUTO, self.kind} if self.kind in CANDIDATES else {self.kind}
+        columns = sorted((j, kind) for j, kind in kinds.items() if kind in chosen)
+        return [j for j, kind in columns if kind == self.kind or likeliest(table, j) == self.kind]
 
 
 def specifications(given: ColumnKinds, numeric: str, choices: KindChoices) -> list[tuple[Any, ...]]:
     """One family and encoder for each kind in use, over the columns of that kind."""
     used = {numeric, "categorical", *given.values()}
+    used |= set(CANDIDATES) if AUTO in used else set()
     return [
         (name, kind.family(choices), OfKind(name, given, numeric), kind.encoder(choices))
         for name, kind in KINDS.items()
@@ -146,8 +186,9 @@ def specifications(given: ColumnKinds, numeric: str, choices: KindChoices) -> li
 
 def kinds_schema(given: Any, binding: ColumnBinding, summary: TableSummary) -> Schema:
     """The schema of a table whose columns were bound by kind."""
-    kinds = given_kinds(check_kinds(given), summary)
-    return schema(summary, binding.encoders, binding.chosen, frozenset(kinds))
+    kinds = given_kinds(kinds_and_default(given, "")[0], summary)
+    by_user = frozenset(j for j, kind in kinds.items() if kind != AUTO)
+    return schema(summary, binding.encoders, binding.chosen, by_user)
 
 
 # -- Naive Bayes over the kinds of columns --------------------------------------------------------------------
@@ -161,7 +202,7 @@ BINS_WITHOUT_DISCRETIZE = "n_bins needs discretize, which chooses how numbers ar
 class TabularNB(GenerativeEstimator):
     """Parameters of naive Bayes over data frames with mixed types."""
 
-    kinds: ColumnKinds | None = None
+    kinds: ColumnKinds | Literal["auto"] | None = None
     rare_levels: float = 0.0
     max_levels: int | None = None
     alpha: float | Array = 1.0
@@ -180,11 +221,15 @@ class TabularNB(GenerativeEstimator):
         raise TypeError(f"{type(self).__name__} chooses no families")
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
-        return specifications(check_kinds(self.kinds), self._numeric_kind, self._choices())
+        return specifications(*kinds_and_default(self.kinds, self._numeric_kind), self._choices())
 
     def _given_columns(self, table: Table) -> dict[int, str]:
         """Position -> kind of the columns whose kind is given."""
-        return given_columns(check_kinds(self.kinds), table)
+        return given_columns(kinds_and_default(self.kinds, "")[0], table)
+
+    def _refuse_parts_of_rows(self) -> None:
+        super()._refuse_parts_of_rows()
+        refuse_auto(self.kinds)
 
     def _schema(self, binding: ColumnBinding, summary: TableSummary) -> Schema | None:
         return kinds_schema(self.kinds, binding, summary)
@@ -210,12 +255,14 @@ class NaiveBayes(TabularNB):
         quantiles). By default they have kernel densities instead, those of `KernelNB`.
     n_bins : int, optional
         Largest number of bins of a numeric column, by default 5; "mdl" and "adaptive" choose the number themselves.
-    kinds : mapping, optional
+    kinds : mapping or "auto", optional
         Column, by name or position, -> "gaussian", "kernel", "binned", "categorical", "multinomial", "poisson",
         "bernoulli", "exponential", "gamma", "lognormal", "negative_binomial", "vonmises" (angles in radians) or
         "dirichlet" (the columns of this kind sum to 1), for columns that are to have another kind than by default;
-        "identifier" leaves a column out. Dates are numbers (days) and, unless their kind is given, levels (month, weekday, hour); text whose values are nearly
-        all distinct is left out.
+        "identifier" leaves a column out. "auto", for a column or instead of the mapping for all columns of numbers,
+        chooses the density of the highest held-out likelihood among "kernel", "gaussian", "exponential", "gamma",
+        "lognormal" and "negative_binomial". Dates are numbers (days) and, unless their kind is given, levels (month,
+        weekday, hour); text whose values are nearly all distinct is left out.
     rare_levels : float, default=0
         Levels that occur less often than this (by weight) are pooled into one, "other".
     max_levels : int, optional
@@ -253,11 +300,11 @@ class NaiveBayes(TabularNB):
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
         numeric_kind = "kernel" if self.discretize is None else "binned"
-        return specifications(check_kinds(self.kinds), numeric_kind, self._choices())
+        return specifications(*kinds_and_default(self.kinds, numeric_kind), self._choices())
 
     def _choices(self) -> KindChoices:
         most = whole_number("n_bins", DEFAULT_BINS if self.n_bins is None else self.n_bins, 1)
-        is_binned = self.discretize is not None or "binned" in (self.kinds or {}).values()
+        is_binned = self.discretize is not None or "binned" in kinds_and_default(self.kinds, "")[0].values()
         if self.n_bins is not None and not is_binned:
             raise ValueError(BINS_WITHOUT_DISCRETIZE)
         bins = bins_named("kmeans" if self.discretize is None else self.discretize, most)

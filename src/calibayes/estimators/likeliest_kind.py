@@ -1,0 +1,119 @@
+"""What the kind "auto" chooses: the density of a column of numbers that gives held-out values the highest likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from calibayes.core.notices import discarded_warnings
+from calibayes.core.protocols import Array, Family, Layout
+from calibayes.encoders.encoder import Encoder
+from calibayes.families import NegativeBinomial
+from calibayes.tables.memory_summary import summary_of
+from calibayes.tables.read import read_array
+from calibayes.tables.summary import ColumnSummary, TableSummary
+
+FOLDS = 5
+MOST_ROWS = 2**13
+"""Rows of a column that are compared: of more, evenly spaced quantiles of each class."""
+
+Density: TypeAlias = tuple[Family, Encoder]
+
+
+class ColumnRows(NamedTuple):
+    """Known values of a column with their classes, and the fold in which each is held out."""
+
+    x: Array
+    codes: Array
+    fold: Array
+    """(n,); -1 for rows that are always trained on, those of classes with fewer rows than folds."""
+    k: int
+
+    @property
+    def widths(self) -> Array:
+        """Half the distance between the neighbors of each different value, (values,)."""
+        gaps = np.diff(np.unique(self.x))
+        return np.asarray((np.append(gaps, gaps[-1]) + np.insert(gaps, 0, gaps[0])) / 2.0)
+
+
+def likeliest_kind(summary: TableSummary, j: int, densities: Mapping[str, Callable[[], Density]]) -> str:
+    """The kind of the highest held-out log likelihood; the first where nothing can be compared.
+
+    The values are divided into folds, at random within each class; bins are those of all values. A density competes if all
+    values of the column lie in its support and it can be fitted. To compare densities with probabilities, a density is
+    multiplied by the smallest distance between two values, and is then at most 1, so that rounded values do not have an
+    arbitrarily high density. A probability of single values, but that of counts, is divided by their widths before.
+    """
+    first, column = next(iter(densities)), summary.column(j)
+    if summary.codes is None or len(column.low) < 2:
+        return first
+    rows = rows_of(column)
+    if (rows.fold < 0).all() or rows.x.min() == rows.x.max():
+        return first
+    with discarded_warnings(), np.errstate(all="ignore"):
+        scores = {
+            kind: held_out_log_likelihood(rows, *density())
+            for kind, density in densities.items()
+            if holds_all(density()[0], column)
+        }
+    return max(scores, key=lambda kind: scores[kind]) if scores else first
+
+
+def rows_of(column: ColumnSummary) -> ColumnRows:
+    """Rows with the weights of the classes: a row of weight w counts as w rows."""
+    weights = column.class_weights[:, :-1]
+    are_whole = bool((weights == np.floor(weights)).all())
+    scale = 1.0 if are_whole else column.rows.sum() / max(weights.sum(), 1e-300)
+    scale = min(scale, MOST_ROWS / max(weights.sum(), 1e-300))
+    x, codes, fold = [], [], []
+    for c, of_class in enumerate(weights.T * scale):
+        size = round(of_class.sum())
+        places = (np.arange(size) + 0.5) * (of_class.sum() / max(size, 1))
+        x.append(column.values[np.searchsorted(np.cumsum(of_class)[:-1], places, side="right")])
+        codes.append(np.full(size, c))
+        order = np.random.default_rng(0).permutation(size)
+        fold.append(order % FOLDS if size >= FOLDS else np.full(size, -1))
+    all_x, all_codes, all_folds = (np.concatenate(part) for part in (x, codes, fold))
+    return ColumnRows(all_x, all_codes, all_folds, weights.shape[1])
+
+
+def holds_all(family: Any, column: ColumnSummary) -> bool:
+    """Whether all values of a column have a density in a family."""
+    if not hasattr(family, "in_support"):
+        return True
+    if not column.is_exact and isinstance(family, NegativeBinomial):
+        return False  # of a cell of several values only the ends are known
+    ends = np.stack([column.low, column.high], axis=1)
+    return bool(family.in_support(ends.astype(np.float64)).all())
+
+
+def held_out_log_likelihood(rows: ColumnRows, family: Family, encoder: Encoder) -> float:
+    """The sum over all folds of log p(value | class) under the density of the other rows; -inf if it cannot be fitted."""
+    table = read_array(rows.x[:, None])
+    fitted = encoder.fit(summary_of(table, np.ones(table.n)), [0])
+    layout = Layout(tuple(map(str, range(rows.k))), ("column",), **fitted.layout())
+    columns, bound = fitted.encode(table), family.bind(layout)
+    logs = np.zeros(table.n)
+    try:
+        for is_held_out in (rows.fold == fold for fold in range(FOLDS)):
+            labels = np.eye(rows.k)[rows.codes[~is_held_out]]
+            statistics = bound.statistics(columns[~is_held_out], labels)
+            prepared = bound.prepare(statistics)
+            density = prepared.log_density(columns[is_held_out], prepared.parameters(statistics))
+            logs[is_held_out] = density[np.arange(len(density)), rows.codes[is_held_out]]
+    except (ValueError, FloatingPointError):
+        return -np.inf
+    total = float(_per_value(logs, rows, family, layout, columns)[rows.fold >= 0].sum())
+    return total if np.isfinite(total) else -np.inf
+
+
+def _per_value(logs: Array, rows: ColumnRows, family: Family, layout: Layout, columns: Array) -> Array:
+    """Log probabilities of values at the resolution of the column, from log densities or probabilities."""
+    if isinstance(family, NegativeBinomial):
+        return logs
+    widths = rows.widths
+    if layout.levels and not layout.log_volume.any():  # a bin for each value
+        logs = logs - np.log(widths)[columns[:, 0]]
+    return np.minimum(logs + np.log(np.diff(np.unique(rows.x)).min()), 0.0)
