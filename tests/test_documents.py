@@ -77,6 +77,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
     ("name", "number"),
     [
         *(("README.md", 0), ("docs/saved-models.md", 0), ("docs/reference.md", 0)),
+        *(("docs/papers/toy.md", number) for number in range(3)),
         *(("docs/checkpoints.md", 0), ("docs/federated.md", 0), ("docs/federated.md", 1)),
         *(("docs/scale.md", 0), ("docs/scale.md", 1)),
         ("docs/scikit-learn.md", 0),
@@ -132,7 +133,7 @@ NAMING = (
     *("README.md", "CONTRIBUTING.md", "src/calibayes/README.md"),
     *(
         path.relative_to(ROOT).as_posix()
-        for pattern in ("*.md", "how-to/*.md", "explained/*.md", "quality/*.md")
+        for pattern in ("*.md", "how-to/*.md", "explained/*.md", "papers/*.md", "quality/*.md")
         for path in sorted((ROOT / "docs").glob(pattern))
     ),
 )

@@ -101,6 +101,32 @@ def test_the_tree_has_maximum_likelihood(seed):
     assert best == pytest.approx(by_class.max(axis=0).sum(), rel=1e-12)
 
 
+def test_the_log_ratio_of_forests_is_linear_in_log_densities():
+    """Lemma 1 of slb-2020, with frequencies as densities: edges have the coefficient 1, columns 1 - degree."""
+    codes, labels = rows(n=4000)
+    codes[:, 1] = np.random.default_rng(1).integers(0, LEVELS[1], len(codes))  # without an edge
+    onehot = np.eye(K)[labels]
+    family = bound(search=PerClass(InformativeEdges(0.02)))
+    family = family.prepare(family.structure_statistics(codes, onehot))
+    found = family.log_density(codes, family.parameters(family.statistics(codes, onehot)))
+    forests = [edges_of(parents) for parents in family.structure]
+    assert 0 < min(map(len, forests)) < D - 1
+
+    def frequency(c, columns):
+        inside = codes[labels == c][:, columns]
+        return np.array([np.mean((inside == row).all(axis=1)) for row in codes[:, columns]])
+
+    terms = np.zeros((K, len(codes)))
+    with np.errstate(divide="ignore"):
+        for c, edges in enumerate(forests):
+            degree = np.bincount(np.ravel(edges), minlength=D)
+            terms[c] = sum(np.log(frequency(c, list(edge))) for edge in edges)
+            terms[c] += sum((1 - degree[j]) * np.log(frequency(c, [j])) for j in range(D))
+    seen = np.isfinite(terms).all(axis=0)
+    assert seen.mean() > 0.5
+    np.testing.assert_allclose((found[:, 1] - found[:, 0])[seen], (terms[1] - terms[0])[seen], atol=1e-9)
+
+
 def test_parameters_are_shares_of_direct_counts():
     codes, labels = rows()
     family = prepared(bound(), codes, np.eye(K)[labels])
