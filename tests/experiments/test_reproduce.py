@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 from calibayes.cli import app
 from calibayes.reproduction.author_files import FOLDER_VARIABLE
 from calibayes.reproduction.catalog import reproduce, select_experiments
-from calibayes.reproduction.experiment import ResultCache, Settings
+from calibayes.reproduction.experiment import ResultCache, Settings, task_key
 from calibayes.reproduction.papers.rc_probabilistic_2024 import UNEXPLAINED
 from calibayes.reproduction.result_tables import published_table
 
@@ -105,3 +106,16 @@ def test_most_rows_of_the_papers_tables_agree(data_file, tmp_path, monkeypatch):
     assert len(rows) == 39
     assert len(agreeing) >= 0.75 * len(rows)  # the larger data sets all agree: 42 of all 51 rows
     assert all(row.reason != UNEXPLAINED for row in rows)
+
+
+def test_longer_training_is_a_row_of_its_own(data_file):
+    """It is compared with the published row of lam 0, counted apart, and has a reason."""
+    data_file("vehicle")
+    ((_, experiment),) = select_experiments("gdt-2004", "1")
+    experiment = replace(experiment, models={"LDA": experiment.models["LDA"]})
+    settings = Settings(datasets=("vehicle",), trials=1)
+    results = {task_key(task): task.run() for task in experiment.tasks(settings)}
+    rows = {row.label: row.pairs["vehicle"] for row in experiment.report(results, settings).rows}
+    assert rows["LDA DISC, further"].published == rows["LDA DISC"].published
+    assert [label for label, pair in rows.items() if pair.apart] == ["LDA DISC, further"]
+    assert rows["LDA CV"].published is None

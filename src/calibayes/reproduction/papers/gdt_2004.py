@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from calibayes import families
 from calibayes.learn import NoGain
 from calibayes.reproduction import result_tables as tables
 from calibayes.reproduction.experiment import Experiment, Paper, Results, Settings
+from calibayes.reproduction.papers.rc_probabilistic_2024 import AUTHOR_FILES
 from calibayes.reproduction.procedures import Cleaning, DataEntry
 from calibayes.reproduction.simulations import (
     SimulatedTrials,
@@ -28,6 +29,8 @@ BLOCK = 10
 QUICK_TRIALS = 4
 CROSS_VALIDATED = "CV"
 """Label of the rows in which lam is chosen by cross-validation; they are not in the paper."""
+FURTHER = "DISC, further"
+"""Label of the rows of lam 0 with longer training, which are compared with those of DISC and counted apart."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class TrialTable(Experiment):
                 for block in blocks
             ]
             for data in self.data
-            if settings.includes(data.entry.name)
+            if settings.includes(data.entry.name, data.entry.has_author_file)
             for name, models in self.models.items()
         }
 
@@ -81,26 +84,34 @@ class TrialTable(Experiment):
         rows = [
             self._row(model, label, {column: by_column[column, model] for column in labels})
             for model in self.models
-            for label in (*self.rows, CROSS_VALIDATED)
+            for label in (*self.rows, FURTHER, CROSS_VALIDATED)
         ]
         missing = [data.entry.label for data in self.data if data.entry.label not in labels]
+        reason = HEART_COSTS if HEART.label in labels else ""
         trials = f"{settings.repetitions(self.trials, QUICK_TRIALS)} trials."
-        return self.report_of(rows, trials, f"Data sets not run: {', '.join(missing)}." if missing else "")
+        not_run = f"Data sets not run: {', '.join(missing)}." if missing else ""
+        return self.report_of(rows, trials, not_run, reason=reason)
 
     def _row(
         self, model: str, label: str, by_column: Mapping[str, Sequence[dict[str, Any]]]
     ) -> tables.TableRow:
-        name = f"{model} {label}"
-        published = self.published().get(name, {})
+        name, is_further = f"{model} {label}", label == FURTHER
+        published = self.published().get(f"{model} DISC" if is_further else name, {})
+        entries = {data.entry.label: data.entry for data in self.data}
         losses = {
             column: np.concatenate([result["loss"][label] for result in blocks])
             for column, blocks in by_column.items()
         }
         pairs = {
-            column: tables.NumberPair(float(np.mean(values)), published.get(column), self.spread(name))
+            column: tables.NumberPair(
+                float(np.mean(values)),
+                published.get(entries[column].row),
+                self.spread(name),
+                apart=is_further or entries[column].apart,
+            )
             for column, values in losses.items()
         }
-        return tables.TableRow(name, pairs)
+        return tables.TableRow(name, pairs, tables.known_reasons(self.paper, self.name).get(name, ""))
 
 
 # -- Figure of log loss against lam on simulated data (Figure 1) ----------------------------------------------
@@ -184,10 +195,16 @@ def _at_lam(model: Any, lam: float, **changes: Any) -> Any:
 
 NAME = "gdt-2004"
 
+HEART_COSTS = (
+    "open, except for heart: the paper gives a cost of 5 to a misclassified heart disease, but its numbers are near those of "
+    "equal costs (column “heart, equal costs”)"
+)
+HEART = DataEntry("heart", "heart", authors=AUTHOR_FILES["heart"], apart=True)
 DATA = (
     TrialData(DataEntry("australian", "australian"), 100),
     TrialData(DataEntry("diabetes", "diabetes"), 100),
-    TrialData(DataEntry("heart", "heart"), 100, costs=((0.0, 1.0), (5.0, 0.0))),
+    TrialData(HEART, 100, costs=((0.0, 1.0), (5.0, 0.0))),
+    TrialData(replace(HEART, label="heart, equal costs", version_of="heart"), 100),
     TrialData(DataEntry("satellite", "satimage"), 300),
     TrialData(DataEntry("vehicle", "vehicle"), 200),
 )
@@ -205,17 +222,23 @@ LAMS = {"GEN": 1.0, "GDT0.75": 0.75, "GDT0.5": 0.5, "GDT0.25": 0.25, "DISC": 0.0
 
 TO_THE_OPTIMUM: dict[str, Any] = {"stop": NoGain(tolerance=1e-6), "max_iter": 400}
 """Train until the objective gains less than 1e-6."""
+STILL_FURTHER: dict[str, Any] = {"stop": NoGain(tolerance=1e-9), "max_iter": 4000}
 
 
 def _models_along_lam(model: Any) -> tuple[tuple[str, Any], ...]:
     """The model at each lam, and with lam chosen by cross-validation on the training rows."""
     fixed = [(label, _at_lam(model, lam, **TO_THE_OPTIMUM)) for label, lam in LAMS.items()]
-    return (*fixed, ("CV", cb.TradeOffCV(estimator=model, lams=tuple(LAMS.values()), scoring="error")))
+    further = (FURTHER, _at_lam(model, 0.0, **STILL_FURTHER))
+    return (
+        *fixed,
+        further,
+        (CROSS_VALIDATED, cb.TradeOffCV(estimator=model, lams=tuple(LAMS.values()), scoring="error")),
+    )
 
 
 def _spread(row: str) -> float:
     """Tolerated difference of a row: larger at lam 0, which depends on the optimizer, and for mixtures, on the start of EM."""
-    if row.endswith("DISC"):
+    if row.endswith(("DISC", FURTHER)):
         return 0.02
     return 0.015 if row.startswith("Balls2") else 0.01
 
@@ -259,5 +282,6 @@ PAPER = Paper(
     "Bouchard, Triggs (2004), The tradeoff between generative and discriminative classifiers",
     (SIMULATIONS, TABLE),
     "Every trial fits the projection and the models on a small random sample and tests them on all other rows. Rows CV "
-    "are not in the paper: lam is chosen by five-fold cross-validation of the error on the training sample.",
+    "are not in the paper: lam is chosen by five-fold cross-validation of the error on the training sample. Training ends "
+    "where an update gains less than 1e-6 a row, in rows “DISC, further” less than 1e-9.",
 )
