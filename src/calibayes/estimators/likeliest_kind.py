@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.special import logsumexp
 
 from calibayes.core.notices import discarded_warnings
 from calibayes.core.protocols import Array, Family, Layout
@@ -31,20 +32,13 @@ class ColumnRows(NamedTuple):
     """(n,); -1 for rows that are always trained on, those of classes with fewer rows than folds."""
     k: int
 
-    @property
-    def widths(self) -> Array:
-        """Half the distance between the neighbors of each different value, (values,)."""
-        gaps = np.diff(np.unique(self.x))
-        return np.asarray((np.append(gaps, gaps[-1]) + np.insert(gaps, 0, gaps[0])) / 2.0)
-
 
 def likeliest_kind(summary: TableSummary, j: int, densities: Mapping[str, Callable[[], Density]]) -> str:
     """The kind of the highest held-out log likelihood; the first where nothing can be compared.
 
-    The values are divided into folds, at random within each class; bins are those of all values. A density competes if all
-    values of the column lie in its support and it can be fitted. To compare densities with probabilities, a density is
-    multiplied by the smallest distance between two values, and is then at most 1, so that rounded values do not have an
-    arbitrarily high density. A probability of single values, but that of counts, is divided by their widths before.
+    The values are divided into folds, at random within each class. A density competes if all values of the column lie in its
+    support and it can be fitted. Densities are compared as probabilities of the values at the
+    resolution of the column (`log_probabilities`).
     """
     first, column = next(iter(densities)), summary.column(j)
     if summary.codes is None or len(column.low) < 2:
@@ -91,29 +85,54 @@ def holds_all(family: Any, column: ColumnSummary) -> bool:
 
 def held_out_log_likelihood(rows: ColumnRows, family: Family, encoder: Encoder) -> float:
     """The sum over all folds of log p(value | class) under the density of the other rows; -inf if it cannot be fitted."""
-    table = read_array(rows.x[:, None])
-    fitted = encoder.fit(summary_of(table, np.ones(table.n)), [0])
-    layout = Layout(tuple(map(str, range(rows.k))), ("column",), **fitted.layout())
-    columns, bound = fitted.encode(table), family.bind(layout)
-    logs = np.zeros(table.n)
+    values, place = np.unique(rows.x, return_inverse=True)
+    total = 0.0
     try:
-        for is_held_out in (rows.fold == fold for fold in range(FOLDS)):
-            labels = np.eye(rows.k)[rows.codes[~is_held_out]]
-            statistics = bound.statistics(columns[~is_held_out], labels)
-            prepared = bound.prepare(statistics)
-            density = prepared.log_density(columns[is_held_out], prepared.parameters(statistics))
-            logs[is_held_out] = density[np.arange(len(density)), rows.codes[is_held_out]]
+        for fold in range(FOLDS):
+            known, new = (_counts(rows, place, chosen) for chosen in (rows.fold != fold, rows.fold == fold))
+            logs = fitted_log_probabilities(values, known, family, encoder)
+            total += float(np.sum(np.where(new > 0, new * logs, 0.0)))
     except (ValueError, FloatingPointError):
         return -np.inf
-    total = float(_per_value(logs, rows, family, layout, columns)[rows.fold >= 0].sum())
     return total if np.isfinite(total) else -np.inf
 
 
-def _per_value(logs: Array, rows: ColumnRows, family: Family, layout: Layout, columns: Array) -> Array:
-    """Log probabilities of values at the resolution of the column, from log densities or probabilities."""
+def _counts(rows: ColumnRows, place: Array, chosen: Array) -> Array:
+    """Number of the chosen rows of each value and class, (values, k)."""
+    counts = np.zeros((int(place.max()) + 1, rows.k))
+    np.add.at(counts, (place[chosen], rows.codes[chosen]), 1.0)
+    return counts
+
+
+def fitted_log_probabilities(values: Array, counts: Array, family: Family, encoder: Encoder) -> Array:
+    """Log probabilities of different values, ascending, under the density of rows with these counts, (values, k) each."""
+    weight, table = counts.sum(axis=1), read_array(values[:, None])
+    known = np.flatnonzero(weight)
+    fitted = encoder.fit(summary_of(table.rows(known), weight[known]), [0])
+    layout = Layout(tuple(map(str, range(counts.shape[1]))), ("column",), **fitted.layout())
+    columns, bound = fitted.encode(table), family.bind(layout)
+    statistics = bound.statistics(columns, counts)
+    prepared = bound.prepare(statistics)
+    density = prepared.log_density(columns, prepared.parameters(statistics))
     if isinstance(family, NegativeBinomial):
-        return logs
-    widths = rows.widths
-    if layout.levels and not layout.log_volume.any():  # a bin for each value
-        logs = logs - np.log(widths)[columns[:, 0]]
-    return np.minimum(logs + np.log(np.diff(np.unique(rows.x)).min()), 0.0)
+        return density
+    if layout.levels and not layout.log_volume.any():  # probabilities of bins around one value each
+        density = density - np.log(_bin_widths(values, columns[:, 0]))[:, None]
+    return log_probabilities(density, values)
+
+
+def _bin_widths(values: Array, codes: Array) -> Array:
+    """For each value the width of its bin: the half distances to the neighbors of all values in it."""
+    gaps = np.diff(values)
+    widths = (np.append(gaps, gaps[-1]) + np.insert(gaps, 0, gaps[0])) / 2.0
+    return np.bincount(codes, widths)[codes]
+
+
+def log_probabilities(density: Array, values: Array) -> Array:
+    """Log probabilities of values at the resolution of their column, from log densities, (values, k) each.
+
+    A density is multiplied by the smallest distance between two values. Where all values of a class then have a probability
+    above 1, they are divided by it: a narrow density of rounded values, or one that is cut off at 0, has no advantage.
+    """
+    logs = density + np.log(np.diff(values).min())
+    return np.asarray(logs - np.maximum(logsumexp(logs, axis=0), 0.0))

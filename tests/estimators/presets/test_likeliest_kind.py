@@ -6,7 +6,13 @@ import pytest
 from scipy import stats
 
 import calibayes as cb
-from calibayes.estimators.likeliest_kind import FOLDS, held_out_log_likelihood, rows_of
+from calibayes.core.notices import discarded_warnings
+from calibayes.estimators.likeliest_kind import (
+    FOLDS,
+    fitted_log_probabilities,
+    held_out_log_likelihood,
+    rows_of,
+)
 from calibayes.estimators.tabular import CANDIDATES, density_of
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array
@@ -112,6 +118,22 @@ def test_probabilities_and_densities_are_comparable_on_whole_numbers():
     assert abs(scores["gaussian"] + np.log(9.0) + 0.5 * np.log(2.0 * np.pi) + 0.5) < 0.1
     assert abs(scores["negative_binomial"] - scores["gaussian"]) < 0.1
     assert abs(scores["kernel"] - scores["gaussian"]) < 0.3
+
+
+@pytest.mark.parametrize("kind", CANDIDATES)
+def test_values_of_a_class_have_at_most_probability_1(kind):
+    """Counts with many zeros, and a class of a single value, at which densities without a limit would be too high."""
+    values, counts = np.arange(1.0, 12.0), np.zeros((11, 2))
+    counts[:, 0], counts[3, 1] = 40.0 * 0.6 ** np.arange(11), 50.0
+    with discarded_warnings():
+        total = np.exp(fitted_log_probabilities(values, counts, *density_of(kind))).sum(axis=0)
+    assert (total < 1.0 + 1e-9).all()
+    assert total[0] > 0.5
+
+
+def test_counts_with_many_zeros_are_not_taken_for_waiting_times():
+    X = pd.DataFrame({"n": generator(75).negative_binomial(2, 0.4, 600)})
+    assert kinds_of(cb.NaiveBayes(kinds="auto").fit(X, Y[:600])) == {"n": "negative_binomial"}
 
 
 @pytest.mark.parametrize("labels", [["a"] * 4 + ["b"] * 4, list("abcdefgh")])
