@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,9 +22,12 @@ from calibayes.estimators.density_columns import (
     known_means,
     varying_columns,
 )
+from calibayes.kernels.cut_points import robust_deviation
 from calibayes.kernels.grids import REFERENCE, plug_in_bandwidths
 from calibayes.kernels.joint_density import OF_ANOTHER_CLASS, NormalScores, ProductKernel
 
+BandwidthRule = Callable[[Array, Array], Array]
+"""Columns (n, d) and weights (n,) -> bandwidths of the densities of single columns, (d,)."""
 LEAST_BANDWIDTH = 1e-3
 """In standard deviations of the column: below it the density would have a spike at each repeated value."""
 
@@ -65,6 +68,8 @@ class LogDensities:
         Mean of log p(a, b) - log p(a) - log p(b) over the training rows of the class of the pair.
     shares : (k,) array, optional
         Share of each class in the weight of the training rows.
+    shapes : (pairs, 3) array, optional
+        Factors of x^2, xy and y^2 in the exponent of the kernel of each pair, NaN for a product of kernels.
     """
 
     varying: Array
@@ -81,6 +86,7 @@ class LogDensities:
     excess: Array | None = None
     information: Array | None = None
     shares: Array | None = None
+    shapes: Array | None = None
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -100,6 +106,10 @@ class LogDensities:
         require_positions("pairs", self.pairs.ravel().tolist(), d)
         require(bool((self.pairs[0] < self.pairs[1]).all()), "a pair must be two columns in ascending order")
         verify.require_number("floor", self.floor, 1e-300, 1.0)
+        if self.shapes is not None:
+            square, cross, other_square = require_array("shapes", self.shapes, (count, 3)).T
+            is_kernel = (square < 0) & (other_square < 0) & (4.0 * square * other_square > cross**2)
+            require(bool((is_kernel | np.isnan(self.shapes).all(axis=1)).all()), "shapes contains no kernels")
         if self.expected is not None:
             require_finite("expected", self.expected, (self.n_univariate + count,))
             require_finite("excess", self.excess, (2, count))
@@ -129,12 +139,33 @@ class LogDensities:
 
     def with_pairs(self, pair_codes: Array, pairs: Array) -> LogDensities:
         """The same with other pairs, of which nothing is known yet."""
-        return replace(self, pair_codes=pair_codes, pairs=pairs, expected=None, excess=None, information=None)
+        return replace(
+            self,
+            pair_codes=pair_codes,
+            pairs=pairs,
+            expected=None,
+            excess=None,
+            information=None,
+            shapes=None,
+        )
+
+    def with_full_matrices(self) -> LogDensities:
+        """The same with a full bandwidth matrix for each pair of columns of numbers."""
+        shapes, numeric = np.full((len(self.pair_codes), 3), np.nan), self.numeric
+        for place, (c, pair) in enumerate(zip(self.pair_codes, self.pairs.T, strict=True)):
+            if np.isin(pair, numeric).all():
+                shapes[place] = full_shape(self.kernels[c].centers[pair].T, self.kernels[c].weights)
+        return replace(self, shapes=shapes)
+
+    def _with_some_pairs(self, chosen: Array) -> LogDensities:
+        """The same with the pairs at these positions, of which only the kernels are known."""
+        fewer = self.with_pairs(self.pair_codes[chosen], self.pairs[:, chosen])
+        return fewer if self.shapes is None else replace(fewer, shapes=self.shapes[chosen])
 
     def restrict_to(self, features: Array) -> LogDensities:
         """The same with only those pairs whose feature is at one of these positions."""
         chosen = features[features >= self.n_without_pairs] - self.n_without_pairs
-        fewer = self.with_pairs(self.pair_codes[chosen], self.pairs[:, chosen])
+        fewer = self._with_some_pairs(chosen)
         if self.expected is None or self.excess is None or self.information is None:
             return fewer
         positions = np.concatenate([np.arange(self.n_univariate), self.n_univariate + chosen])
@@ -218,7 +249,9 @@ class LogDensities:
         for c, kernel in enumerate(self.kernels):
             class_pairs = np.flatnonzero(self.pair_codes == c)
             left_out = np.full(n, -1) if kept_positions is None else kept_positions[c]
-            for block, of_columns, of_pairs in kernel.densities(rows, self.pairs[:, class_pairs], left_out):
+            shapes = None if self.shapes is None else self.shapes[class_pairs]
+            blocks = kernel.densities(rows, self.pairs[:, class_pairs], left_out, shapes)
+            for block, of_columns, of_pairs in blocks:
                 densities[block, c * d : (c + 1) * d] = of_columns
                 densities[block, self.n_univariate + class_pairs] = of_pairs
                 report("densities of rows", c * n + block.stop, len(self.kernels) * n)
@@ -246,7 +279,7 @@ class LogDensities:
                 for i, j in zip(tree.row.tolist(), tree.col.tolist(), strict=True)
             ]
         chosen = np.array(sorted(edges), dtype=np.int64)
-        return self.with_pairs(self.pair_codes[chosen], self.pairs[:, chosen])
+        return self._with_some_pairs(chosen)
 
     def class_log_densities(self, columns: Array, report: Report) -> Array:
         """log p(x | class), (n, k), of the standardized columns, by a forest of pairs in each class (slb-2020, Eq. 3).
@@ -277,6 +310,7 @@ def learn_log_densities(
     seed: Any,
     normal_scores: bool = False,
     original_columns: bool = False,
+    rule: BandwidthRule = plug_in_bandwidths,
 ) -> tuple[LogDensities, list[Array]]:
     """Densities of the columns, without pairs, and for each class the position of each row among its kept rows.
 
@@ -293,7 +327,7 @@ def learn_log_densities(
     kernels, kept_positions = [], []
     for c in range(rows.k):
         class_rows = _draw(np.flatnonzero(rows.codes == c), kept_rows, rng)
-        kernels.append(_kernel((columns[class_rows] - center) / scale, rows.weights[class_rows], sizes))
+        kernels.append(_kernel((columns[class_rows] - center) / scale, rows.weights[class_rows], sizes, rule))
         positions = np.full(len(columns), -1)
         positions[class_rows] = np.arange(len(class_rows))
         kept_positions.append(positions)
@@ -334,19 +368,43 @@ def _draw(positions: Array, most: int | None, rng: np.random.Generator) -> Array
     return np.sort(rng.choice(positions, most, replace=False))
 
 
-def _kernel(rows: Array, weights: Array, sizes: Array) -> ProductKernel:
-    """Kernels of one class: plug-in bandwidths, for pairs at the optimal rate of two dimensions, n^(-1/6).
+def _kernel(rows: Array, weights: Array, sizes: Array, rule: BandwidthRule) -> ProductKernel:
+    """Kernels of one class: bandwidths by a rule, for pairs at the optimal rate of two dimensions, n^(-1/6).
 
     Kernels of levels make tables of probabilities in which each level has `LEVEL_COUNT` pseudo-counts.
     """
     n = np.maximum(weights @ ~np.isnan(rows), 1.0)
-    bandwidth = each_known(plug_in_bandwidths, rows, weights)
+    bandwidth = each_known(rule, rows, weights)
     bandwidth = np.where(bandwidth > 0, bandwidth, CONSTANT_DEVIATION * REFERENCE * n**-0.2)
     bandwidth = np.where(sizes > 0, 1.0, np.maximum(bandwidth, LEAST_BANDWIDTH))
     double = bandwidth * n ** (1 / 5 - 1 / 6) / REFERENCE
     other = np.where(sizes > 0, LEVEL_COUNT / (n + LEVEL_COUNT * sizes), 0.0)
     levels = np.array([np.where(sizes > 0, 1.0 - (sizes - 1) * other, 0.0), other]) if sizes.any() else None
     return ProductKernel(rows.T.copy(), weights, bandwidth, double, levels)
+
+
+def normal_bandwidths(columns: Array, weights: Array) -> Array:
+    """The optimal bandwidths for normal columns, with robust deviations (normal reference rule), (d,)."""
+    return np.asarray(REFERENCE * weights.sum() ** -0.2 * robust_deviation(columns, weights))
+
+
+def full_shape(rows: Array, weights: Array) -> Array:
+    """Factors of x^2, xy and y^2 in the exponent of a kernel for two columns (n, 2), NaN (3,) if it has no full matrix.
+
+    The bandwidths along the principal components are those of the plug-in rule, at the rate of two dimensions.
+    """
+    known = ~np.isnan(rows).any(axis=1)
+    rows, weights = rows[known], weights[known]
+    n = float(weights.sum())
+    if n <= 2:
+        return np.full(3, np.nan)
+    centered = rows - weights @ rows / n
+    variances, axes = np.linalg.eigh((centered * weights[:, None]).T @ centered / n)
+    if variances[0] <= 0:
+        return np.full(3, np.nan)
+    bandwidths = plug_in_bandwidths(centered @ axes, weights) * n ** (1 / 5 - 1 / 6) / REFERENCE
+    precision = (axes / np.maximum(bandwidths, LEAST_BANDWIDTH) ** 2) @ axes.T
+    return -0.5 * np.array([precision[0, 0], 2.0 * precision[0, 1], precision[1, 1]])
 
 
 def pairs_at(positions: Array, d: int) -> tuple[Array, Array]:

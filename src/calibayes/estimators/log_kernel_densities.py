@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,7 +16,13 @@ from calibayes.core.protocols import Array, resolve
 from calibayes.core.verify import require, require_instance, require_positions
 from calibayes.dependence import Dependence, Measure
 from calibayes.engines import one_thread
-from calibayes.estimators.class_densities import LogDensities, learn_log_densities, pairs_at
+from calibayes.estimators.class_densities import (
+    BandwidthRule,
+    LogDensities,
+    learn_log_densities,
+    normal_bandwidths,
+    pairs_at,
+)
 from calibayes.estimators.density_columns import (
     LabeledNumbers,
     Report,
@@ -25,6 +31,7 @@ from calibayes.estimators.density_columns import (
     numbers_and_codes,
     unlabeled_numbers,
 )
+from calibayes.kernels.grids import plug_in_bandwidths
 from calibayes.model import parameters, pickles, verification
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.model.table_inputs import open_rows
@@ -120,6 +127,23 @@ def measure_dependence(
 
 # -- Parameters of log densities, and the features of training rows: common to the transformer and the classifiers
 
+RULES: dict[str, BandwidthRule] = {"plug_in": plug_in_bandwidths, "normal": normal_bandwidths}
+"""Name -> rule for bandwidths of single columns."""
+OF_PAIRS: dict[str, Callable[[LogDensities], LogDensities]] = {
+    "product": lambda densities: densities,
+    "full": LogDensities.with_full_matrices,
+}
+"""Name -> the bandwidths of pairs."""
+Named = TypeVar("Named")
+
+
+def named(name: str, given: Any, choices: Mapping[str, Named]) -> Named:
+    """The choice of this name. Raises ValueError, with the parameter's name, if there is none."""
+    if not isinstance(given, str) or given not in choices:
+        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {given!r}")
+    return choices[given]
+
+
 FITTED = ("classes_", "densities_", "feature_names_")
 Candidates = tuple[list[Array], Dependence | None]
 """Selections of pairs, and the dependence that they were selected by."""
@@ -139,7 +163,9 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
     normal_scores: bool = True
     floor: float = 1e-4
     kept_rows: int | None = 2000
+    bandwidths: str = "plug_in"
     random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
     verbose: bool | None = None
 
     _always_fitted: ClassVar[tuple[str, ...]] = ()
@@ -175,6 +201,14 @@ class LogDensityRecipe(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = tags.input_tags.string = True
         return tags
 
+    def _rule(self) -> BandwidthRule:
+        """The rule for bandwidths of single columns. Raises ValueError if it is unknown."""
+        return named("bandwidths", self.bandwidths, RULES)
+
+    def _with_bandwidths(self, densities: LogDensities) -> LogDensities:
+        """The densities with bandwidths of pairs other than those that follow from the columns."""
+        return densities
+
     @property
     def kept_rows_(self) -> int:
         """Number of training rows in the fitted model."""
@@ -201,6 +235,10 @@ class WithPairs(LogDensityRecipe):
     measure: Any = "hsic"
     selection: Any = "cv"
     max_pairs: int | None = 10_000
+    pair_bandwidths: str = "product"
+
+    def _with_bandwidths(self, densities: LogDensities) -> LogDensities:
+        return named("pair_bandwidths", self.pair_bandwidths, OF_PAIRS)(densities)
 
     def _candidate_pairs(self, rows: LabeledNumbers, names: Sequence[str], report: Report) -> Candidates:
         """Candidate selections of (class, pair), each as positions in the flat (k, pairs) table, and the dependence."""
@@ -236,7 +274,7 @@ def training_features(
     floor = number("floor", recipe.floor, 1e-300, 1.0)
     most = recipe._most_rows()
     densities, kept_positions = learn_log_densities(
-        rows, floor, most, seed, recipe.normal_scores, recipe.original_columns
+        rows, floor, most, seed, recipe.normal_scores, recipe.original_columns, recipe._rule()
     )
     standardized = rows._replace(
         columns=densities.standardize(rows.columns), sizes=rows.sizes[densities.varying]
@@ -244,7 +282,7 @@ def training_features(
     varying_names = [names[j] for j in densities.varying]
     candidates, dependence = recipe._candidate_pairs(standardized, varying_names, report)
     largest = max(candidates, key=len)
-    densities = densities.with_pairs(*pairs_at(largest, len(densities.varying)))
+    densities = recipe._with_bandwidths(densities.with_pairs(*pairs_at(largest, len(densities.varying))))
     logs = densities.evaluate(rows.columns, kept_positions if recipe.leave_one_out else None, report)
     densities = densities.with_expected(logs, rows)
     columns = np.nan_to_num(densities.own_columns(rows.columns))

@@ -35,6 +35,9 @@ class SparseLogBivariateClassifier(log_densities.WithPairs, LogDensityClassifier
         `TopFraction`; None uses all pairs (the paper's SLB-).
     max_pairs : int or None, default=10000
         Largest number of densities of pairs over all classes; beyond it the most dependent ones are used, with a warning.
+    pair_bandwidths : {"product", "full"}, default="product"
+        Kernels of pairs: products of kernels of the columns, or kernels with a full bandwidth matrix, whose bandwidths
+        along the principal components of the pair are those of the plug-in rule. The latter takes about five times as long.
     loss : {"log", "hinge"}, default="log"
         Logistic regression, which has probabilities, or a linear support vector machine, one class against the others
         if there are more than two.
@@ -67,8 +70,12 @@ class SparseLogBivariateClassifier(log_densities.WithPairs, LogDensityClassifier
     kept_rows : int or None, default=2000
         Largest number of rows of a class that densities are estimated from, a random subset, so that the size of the
         model does not grow with the number of rows; None keeps all of them.
+    bandwidths : {"plug_in", "normal"}, default="plug_in"
+        Bandwidths of single columns: direct plug-in rule (Sheather and Jones 1991), or normal reference rule.
     random_state : int or RandomState, optional
         Seed of random subsets and folds.
+    n_jobs : int, optional
+        Threads over rows. The result is the same for any number.
     verbose : bool, optional
         Whether to report progress on the standard error stream after the first second; by default on a terminal only.
 
@@ -143,7 +150,7 @@ class LogUnivariateClassifier(LogDensityClassifier):
     Parameters
     ----------
     loss, penalty, C, class_weight, standardize, cv, scoring, choice_rows, leave_one_out, original_columns, normal_scores, \
-floor, kept_rows, random_state, verbose
+floor, kept_rows, bandwidths, random_state, n_jobs, verbose
         See `SparseLogBivariateClassifier`.
 
     Examples
@@ -187,13 +194,19 @@ class LogDensityFeatures(TransformerMixin, log_densities.WithPairs):  # type: ig
         Dependence of a pair within a class; see `calibayes.dependence`.
     max_pairs : int or None, default=10000
         Largest number of densities of pairs over all classes; beyond it the most dependent ones are used, with a warning.
+    pair_bandwidths : {"product", "full"}, default="product"
+        Kernels of pairs; see `SparseLogBivariateClassifier`.
     floor : float, default=1e-4
         Least density, in units of one standard deviation of each column: about that of a normal distribution at four
         standard deviations.
     kept_rows : int or None, default=2000
         Largest number of rows of a class that densities are estimated from, a random subset; None keeps all of them.
+    bandwidths : {"plug_in", "normal"}, default="plug_in"
+        Bandwidths of single columns: direct plug-in rule (Sheather and Jones 1991), or normal reference rule.
     random_state : int or RandomState, optional
         Seed of the random subset.
+    n_jobs : int, optional
+        Threads over rows. The result is the same for any number.
     verbose : bool, optional
         Whether to report progress on the standard error stream after the first second; by default on a terminal only.
 

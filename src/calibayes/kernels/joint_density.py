@@ -441,27 +441,34 @@ class ProductKernel:
         require_finite("single", self.single, (d,), LEAST_BANDWIDTH)
         require_finite("double", self.double, (d,), LEAST_BANDWIDTH)
 
-    def densities(self, rows: Array, pairs: Array, positions: Array) -> Iterator[tuple[slice, Array, Array]]:
+    def densities(
+        self, rows: Array, pairs: Array, positions: Array, shapes: Array | None = None
+    ) -> Iterator[tuple[slice, Array, Array]]:
         """Blocks of b rows of (n, d): their slice, densities of the columns (b, d) and of the pairs (b, pairs).
 
         ``pairs`` (2, pairs) are positions of columns; ``positions`` (n,) are the positions of the rows among the training
         rows, of which one copy is left out, -1 for other rows, and `OF_ANOTHER_CLASS` for training rows of other classes: one
         copy of their levels is left out, too, since a count of the own class that is one smaller would tell the class. Densities of missing values are NaN, as are all those of
-        columns without a known value.
+        columns without a known value. ``shapes`` (pairs, 3) are exponents of pairs with a full bandwidth matrix, see
+        `product_sums`.
         """
         size = max(1, CELLS_PER_BLOCK // self.centers.size)
         blocks = [slice(first, min(first + size, len(rows))) for first in range(0, len(rows), size)]
         order = np.lexsort(pairs[::-1])  # pairs with the same first column are faster side by side
-        back, shapes = np.argsort(order), np.full((len(order), 3), np.nan)
+        back, shapes = np.argsort(order), np.full((len(order), 3), np.nan) if shapes is None else shapes
         scales = -0.5 / np.square([self.single, self.double])
         levels = np.zeros((2, len(self.centers))) if self.levels is None else self.levels
         tiny = np.finfo(float).tiny
         volumes = np.where(levels[0] > 0, 1.0, math.sqrt(2 * math.pi) * np.array([self.single, self.double]))
+        of_products, (square, cross, other_square) = volumes[1, pairs[0]] * volumes[1, pairs[1]], shapes.T
+        is_full = ~np.isnan(square)
+        determinant = np.where(is_full, 4.0 * square * other_square - cross**2, 1.0)
+        volume = np.where(is_full, 2.0 * math.pi / np.sqrt(determinant), of_products)
         masses, equal = self._masses(pairs), self._equal_levels(pairs)
 
         def sums(block: slice) -> tuple[slice, Array, Array]:
             around = rows[block], positions[block], self.centers, self.weights
-            single, double = product_sums(*around, scales, levels, pairs[:, order], shapes)
+            single, double = product_sums(*around, scales, levels, pairs[:, order], shapes[order])
             of_columns, of_pairs = masses(positions[block], np.isnan(rows[block]))
             (first, second), double = pairs, double[:, back]
             if equal is not None and (others := positions[block] == OF_ANOTHER_CLASS).any():
@@ -472,7 +479,7 @@ class ProductKernel:
                     double - gone_pairs * levels[0, first] * levels[0, second],
                 )
                 of_columns, of_pairs = of_columns - gone, of_pairs - gone_pairs
-            double = double / (np.maximum(of_pairs, tiny) * (volumes[1, first] * volumes[1, second]))
+            double = double / (np.maximum(of_pairs, tiny) * volume)
             return block, single / (np.maximum(of_columns, tiny) * volumes[0]), double
 
         return ordered_map(sums, blocks)
