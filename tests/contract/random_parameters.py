@@ -9,7 +9,8 @@ import numpy as np
 
 from calibayes import TrainingOptions
 from calibayes.families import AllEdges, Dirichlet, NormalInverseWishart
-from calibayes.rules import DFE, GD, GDT, RC
+from calibayes.learn import Bootstrap, SeveralStarts
+from calibayes.rules import DFE, GD, GDT, RC, TM
 
 INVALID = (-1, -0.5, 0, 2.5, np.nan, np.inf, "unknown", [], None, True)
 """Values that most parameters refuse."""
@@ -65,6 +66,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "per_class": (True, False),
     "prior": (None, "auto", Dirichlet(), Dirichlet(0.5), NormalInverseWishart(), 2.0),
     "prior_rows": (0.0, 0.5, 3.0, 1e4),
+    "prior_weight": (0.0, 0.5, 3.0),
     "random_state": (None, 0, 1),
     "rare_levels": (0.0, 1.0, 3.0),
     "rate": (0.01, 0.1, 1.0),
@@ -73,6 +75,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "rule": (
         *("ml", "map", "rc", "tm", "gdt", "gd", "dfe", "em"),
         *(RC(step=0.5), GDT(lam=0.5), GD(step=0.01), DFE(step=0.5)),
+        *(RC.paper(), TM.paper(invalid="by_class"), RC(invalid="stop"), DFE.paper()),
     ),
     "scoring": ("loss", "error", "balanced_error"),
     "selection": ("cv", "significant", None),
@@ -93,8 +96,11 @@ VALUES: dict[str, tuple[Any, ...]] = {
         TrainingOptions(start="random"),
         TrainingOptions(start="bootstrap"),
         TrainingOptions(start="likelihood"),
+        TrainingOptions(start="random_parameters"),
+        TrainingOptions(start=SeveralStarts.of(Bootstrap, 2)),
         TrainingOptions(keep_summary=True),
     ),
+    "unlabeled": (0.0, 0.5),
     "var_smoothing": (0.0, 1e-9, 0.5, 1e3),
 }
 """Valid values of parameters, at least of some estimators."""
