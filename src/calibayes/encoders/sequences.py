@@ -22,6 +22,8 @@ from calibayes.tables.table import Table, distinct_values, is_missing
 
 END, GAP = "\x1f", "\x00"
 """Every item of a list is followed by a unit separator; a missing item is a null character."""
+LONGEST = 2**20
+"""Most symbols of a sequence."""
 CONTAINERS = (list, tuple, np.ndarray)
 
 
@@ -180,13 +182,17 @@ class Sequences:
             symbols = symbols_of(text, self.separator)
             found.update(symbols)
             length = max(length, len(symbols))
+        if length > LONGEST:
+            raise ValueError(
+                f"a sequence has {length:,} symbols, more than {LONGEST:,}, and all would be padded to its length: cut it into windows"
+            )
         return tuple(sorted(found - {GAP})), length
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
         require_columns("indices", self.indices)
         require(not self.indices or bool(self.symbols), "an encoder of sequences without symbols")
-        require(self.length >= 1, "an encoder of sequences without positions")
+        require(1 <= self.length <= LONGEST, f"sequences of {self.length} positions")
         is_ascending = list(self.symbols) == sorted(set(self.symbols))
         require(is_ascending, "symbols must be ascending, each once")
 

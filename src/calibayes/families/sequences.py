@@ -21,6 +21,8 @@ from calibayes.kernels.posterior import log_project
 
 MOST_CELLS = 2**24
 """Largest number of counts of a class: the memory of all classes is a multiple of it."""
+HIGHEST_ORDER = 100
+"""Beyond what any alphabet allows: sizes of tables are computed before they are refused."""
 DEFAULT_BACK_OFF = 5.0
 """Pseudo-rows of the default prior (``rule="map"``)."""
 
@@ -70,8 +72,8 @@ class MarkovChain(SkipsMissing):
     reads = "sequences"
 
     def __post_init__(self) -> None:
-        for name in ("order", "positions"):
-            require_whole_number(f"{name} of a MarkovChain", getattr(self, name), 0)
+        require_whole_number("order of a MarkovChain", self.order, 0, HIGHEST_ORDER)
+        require_whole_number("positions of a MarkovChain", self.positions, 0)
         for name in ("back_off", "alpha"):
             require_pseudo_count(f"{name} of a MarkovChain", getattr(self, name))
         if self.prior is not None and not isinstance(self.prior, Dirichlet):
@@ -275,11 +277,12 @@ def require_one_column(family: Any, layout: Layout) -> None:
         raise ValueError(f"a {name} reads symbols of sequences: use the encoder Sequences()")
 
 
-def require_whole_number(name: str, value: Any, least: int) -> None:
-    """Raises ValueError unless this is a whole number that is not below the least one."""
+def require_whole_number(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raises ValueError unless this is a whole number in a range."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or value < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+    if not is_whole or value < least or (most is not None and value > most):
+        limits = f"from {least} on" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be a whole number {limits}, got {value!r}")
 
 
 def require_pseudo_count(name: str, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -298,6 +299,24 @@ def test_files_pickles_and_clones(tmp_path):
     assert cb.load(tmp_path / "model.safetensors").get_params()["family"] == model.family
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"symbols": ("b", "a")}, "ascending, each once"),
+        ({"symbols": ("a", "a")}, "ascending, each once"),
+        ({"symbols": ()}, "without symbols"),
+        ({"length": 0}, "sequences of 0 positions"),
+        ({"length": 10**12}, "sequences of 1000000000000 positions"),
+        ({"indices": (-1,)}, "negative position"),
+    ],
+)
+def test_damaged_encoders_are_refused(changes, message):
+    encoder = Sequences(indices=(0,), symbols=("a", "b"), length=3)
+    encoder.verify()
+    with pytest.raises(ValueError, match=message):
+        replace(encoder, **changes).verify()
+
+
 def test_scikit_learn_selects_the_order():
     X, y = rows(150)
     search = GridSearchCV(
@@ -440,13 +459,18 @@ def test_other_cells_are_refused(X, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: MarkovChain(order=-1), "order of a MarkovChain must be a whole number from 0 on, got -1"),
+        (
+            lambda: MarkovChain(order=-1),
+            "order of a MarkovChain must be a whole number from 0 to 100, got -1",
+        ),
         (lambda: MarkovChain(order=1.5), "order of a MarkovChain must be a whole number"),
         (lambda: MarkovChain(positions=True), "positions of a MarkovChain must be a whole number"),
         (lambda: MarkovChain(back_off=-1.0), "back_off of a MarkovChain must be a number from 0 on"),
         (lambda: MarkovChain(alpha=np.nan), "alpha of a MarkovChain must be a number"),
         (lambda: MarkovChain(prior=1.0), "must be a Dirichlet"),
         (lambda: MarkovChain(prior=Dirichlet(), alpha=1.0), "not both"),
+        (lambda: MarkovChain(order=10**9), "order of a MarkovChain must be a whole number from 0 to 100"),
+        (lambda: SequenceClassifier().fit(["ab" * 2**20, "b"], [0, 1]), "cut it into windows"),
         (lambda: Sequences(separator=""), "separator must be a text"),
         (
             lambda: SequenceClassifier(family=cb.families.Gaussian()).fit(["a", "b"], [0, 1]),
