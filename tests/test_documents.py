@@ -30,6 +30,7 @@ DOCUMENTS = (
     "docs/questions.md",
     "docs/fairness.md",
     "docs/influence.md",
+    "docs/trees.md",
     "docs/checks.md",
     "docs/plots.md",
     "docs/report.md",
