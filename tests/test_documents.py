@@ -78,6 +78,7 @@ def test_code_in_documents_runs(name, number, tmp_path, monkeypatch):
     ("name", "number"),
     [
         *(("README.md", 0), ("docs/saved-models.md", 0), ("docs/reference.md", 0)),
+        *(("docs/papers/index.md", number) for number in range(2)),
         *(("docs/papers/toy.md", number) for number in range(3)),
         *(("docs/checkpoints.md", 0), ("docs/federated.md", 0), ("docs/federated.md", 1)),
         *(("docs/scale.md", 0), ("docs/scale.md", 1)),
