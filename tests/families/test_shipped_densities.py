@@ -9,6 +9,7 @@ from scipy import optimize, special, stats
 
 from calibayes import GenerativeClassifier, NaiveBayes, every, load, save
 from calibayes import families as f
+from calibayes.analysis.unknown_cells import LEAST_PROBABILITY, cells_of
 from calibayes.engines import Dask, Serial, Threads
 from calibayes.export.model_expressions import model_expressions
 from calibayes.families.angles import concentration_of
@@ -500,3 +501,24 @@ def test_a_composition_of_one_column_is_an_error():
 def test_a_period_must_be_a_positive_number(period):
     with pytest.raises(ValueError, match="period must be a"):
         f.VonMises(period=period)
+
+
+@pytest.mark.parametrize("name", [name for name in OF_KINDS if name != "dirichlet"])
+def test_values_of_unknown_cells_have_their_whole_probability(name):
+    """`questions` integrates over numbers above 0 and one period, and sums over counts."""
+    columns = frame_of(name)
+    model = of_kind(name, columns, rule="ml").fit(columns, LABELS)
+    unknown = pd.DataFrame({"x": [np.nan, np.nan], "y": [np.nan, float(SHIPPED[name].columns[0, 1])]})
+    cells = cells_of(model, unknown)
+    for column in (0, 1):
+        for rows, log_joint in cells.answers(column):
+            total = np.exp(np.logaddexp.reduce(log_joint, axis=1))
+            np.testing.assert_allclose(total, np.exp(cells.log_joint[rows]), rtol=1.0 - LEAST_PROBABILITY)
+    assert set(model.questions(unknown).best) <= {"x", "y"}
+
+
+def test_the_last_unknown_part_of_a_composition_is_no_question():
+    columns = frame_of("dirichlet")
+    model = of_kind("dirichlet", columns, rule="ml").fit(columns, LABELS)
+    with pytest.raises(ValueError, match="Leave out columns that are nearly functions of others"):
+        model.questions(pd.DataFrame({"x": [0.2], "y": [0.3], "z": [np.nan]}))

@@ -101,10 +101,12 @@ def conditional_normals(density: Density, center: float, scale: float) -> tuple[
     """Mean and standard deviation of a cell given class and known cells, (m, k) each; None if it is not normal."""
     steps = np.array([-1.0, 0.0, 1.0, 2.0])
     left, middle, right, further = np.moveaxis(density((center + scale * steps)[None]), 1, 0)
-    curvature, slope = left - 2.0 * middle + right, (right - left) / 2.0
-    expected = middle + 2.0 * slope + 2.0 * curvature
-    error = CURVATURE_ERROR * (1.0 + np.abs(further) + np.abs(curvature))
-    if not ((curvature < 0) & (np.abs(further - expected) <= error)).all():
+    with np.errstate(invalid="ignore"):  # -inf where a number has no density
+        curvature, slope = left - 2.0 * middle + right, (right - left) / 2.0
+        expected = middle + 2.0 * slope + 2.0 * curvature
+        error = CURVATURE_ERROR * (1.0 + np.abs(further) + np.abs(curvature))
+        is_normal = (curvature < 0) & (np.abs(further - expected) <= error)
+    if not is_normal.all():
         return None
     return center - scale * slope / curvature, scale / np.sqrt(-curvature)
 
@@ -259,8 +261,10 @@ class _FamilyRows:
         layout = family.layout
         if family.reads == "flags":
             return CellValues(np.array([[0.0, 1.0]]), np.zeros((1, 2)))
-        if family.reads == "counts":
+        if family.reads == "counts" or getattr(family, "has_counts", False):
             return count_values(everything, log_missing)
+        if hasattr(family, "interval_ends"):
+            return intervals(family.interval_ends(self.place, INTERVALS)[None])
         if layout.gridded:
             return grid_values(layout, self.place)
         if layout.levels:

@@ -110,6 +110,10 @@ class VonMises(ExponentialFamily, PriorRowsByColumn):
         drawn = rng.vonmises(self._radians(parameters["mean"]), parameters["concentration"])
         return self._numbers(drawn)
 
+    def interval_ends(self, place: int, size: int) -> Array:
+        """Ends of intervals over which the density of a column can be integrated: one period."""
+        return np.linspace(0.0, self.period, size + 1)
+
     def verify_parameters(self, parameters: Arrays) -> None:
         super().verify_parameters(parameters)
         is_positive = bool((parameters["concentration"] >= 0).all())

@@ -90,13 +90,17 @@ class DirichletDensity(ExponentialFamily):
     def log_density(self, columns: Array, parameters: Arrays) -> Array:
         """All missing parts of a row together are one part of a Dirichlet density, whose alpha is their sum."""
         x, alpha = np.asarray(columns, dtype=np.float64), parameters["alpha"]
-        known, logs = ~np.isnan(x), np.log(np.where(np.isnan(x), 1.0, x))
+        known, rest = ~np.isnan(x), 1.0 - np.nansum(x, axis=1)
+        complete = np.asarray(known.all(axis=1))
+        with np.errstate(all="ignore"):
+            logs, log_rest = np.log(np.where(known, x, 1.0)), np.log(rest)
         density = gammaln(alpha.sum(axis=1)) + logs @ (alpha - 1.0).T - known @ gammaln(alpha).T
-        rows = ~known.all(axis=1)
-        rest = 1.0 - np.nansum(x[rows], axis=1, keepdims=True)
-        of_rest = ~known[rows] @ alpha.T
-        density[rows] += (of_rest - 1.0) * np.log(rest) - gammaln(of_rest)
-        return np.asarray(density)
+        of_rest = ~known[~complete] @ alpha.T
+        density[~complete] += (of_rest - 1.0) * log_rest[~complete, None] - gammaln(of_rest)
+        is_composition = np.where(complete, np.abs(rest) <= TOLERANCE, rest > 0) & (logs > -np.inf).all(
+            axis=1
+        )
+        return np.where(is_composition[:, None], density, -np.inf)
 
     def natural(self, parameters: Arrays) -> Arrays:
         return {"log": parameters["alpha"]}

@@ -42,6 +42,7 @@ class NegativeBinomial(PriorRowsByColumn):
     array([1, 0])
     """
 
+    has_counts: ClassVar[bool] = True
     nonnegative: ClassVar[tuple[str, ...]] = ("sum", "squares")
     positive: ClassVar[tuple[str, ...]] = ("mean",)
 
@@ -73,7 +74,7 @@ class NegativeBinomial(PriorRowsByColumn):
         log_rest = np.log1p(some * mean)
         rest = np.where(is_poisson, mean, (x + 1.0 / some) * log_rest)
         rising = np.where(is_poisson, 0.0, _log_rising(x, some))
-        return np.asarray(rising - gammaln(x + 1.0) + x * np.log(mean) - rest)
+        return np.where(x >= 0, rising - gammaln(x + 1.0) + x * np.log(mean) - rest, -np.inf)
 
     def expected_cell(self, parameters: Arrays) -> Array:
         return parameters["mean"]

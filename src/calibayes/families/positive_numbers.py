@@ -12,9 +12,21 @@ from calibayes.core.protocols import Array, Arrays, Generator
 from calibayes.families.prior_rows import LOST_DIGITS, ExponentialFamily, PriorRowsByColumn, within_limits
 from calibayes.kernels.gaussian_density import LOG_TWO_PI
 
+SMALLEST, LARGEST = 1e-12, 1e6
+"""Range over which densities are integrated, in units of the mean of all rows."""
+
+
+class PositiveNumbers(PriorRowsByColumn):
+    """Base of densities of positive numbers."""
+
+    def interval_ends(self, place: int, size: int) -> Array:
+        """Ends of intervals over which the density of a column can be integrated: of one size on a logarithmic scale."""
+        center = self.layout.center[place] if np.size(self.layout.center) else 1.0
+        return np.asarray(center * np.append(0.0, np.geomspace(SMALLEST, LARGEST, size)))
+
 
 @dataclass(frozen=True)
-class Exponential(ExponentialFamily, PriorRowsByColumn):
+class Exponential(ExponentialFamily, PositiveNumbers):
     """Numbers from 0 on with density rate * exp(-rate * x), such as waiting times; a missing value (NaN) is skipped.
 
     Parameters
@@ -52,7 +64,8 @@ class Exponential(ExponentialFamily, PriorRowsByColumn):
         return np.asarray(statistics["count"] * np.log(rate) - rate * statistics["sum"])
 
     def cell_log_density(self, x: Array, parameters: Arrays) -> Array:
-        return np.asarray(np.log(parameters["rate"]) - parameters["rate"] * x)
+        logs = np.log(parameters["rate"]) - parameters["rate"] * x
+        return np.where(x >= 0, logs, -np.inf)
 
     def natural(self, parameters: Arrays) -> Arrays:
         return {"sum": -parameters["rate"]}
@@ -95,7 +108,7 @@ def gamma_shape(excess: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class GammaDensity(ExponentialFamily, PriorRowsByColumn):
+class GammaDensity(ExponentialFamily, PositiveNumbers):
     """Positive numbers with a gamma density; a missing value (NaN) is skipped.
 
     The parameters are those of maximum likelihood: the shape solves log(shape) - psi(shape) = log(mean) - mean(log x), with
@@ -147,7 +160,8 @@ class GammaDensity(ExponentialFamily, PriorRowsByColumn):
     def cell_log_density(self, x: Array, parameters: Arrays) -> Array:
         shape, rate = parameters["shape"], parameters["rate"]
         with np.errstate(all="ignore"):
-            return np.asarray((shape - 1.0) * np.log(x) - rate * x + _log_constant(shape, rate))
+            logs = (shape - 1.0) * np.log(x) - rate * x + _log_constant(shape, rate)
+        return np.where(x > 0, logs, -np.inf)
 
     def natural(self, parameters: Arrays) -> Arrays:
         return {"sum": -parameters["rate"], "log": parameters["shape"]}
@@ -172,7 +186,7 @@ def _log_constant(shape: Array, rate: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class GammaByMoments(PriorRowsByColumn):
+class GammaByMoments(PositiveNumbers):
     """Gamma densities as in `GammaDensity`, with shape mean^2 / variance and rate mean / variance.
 
     The estimate does not depend on logarithms, so that a few values near 0 change it little, but it has a larger variance
@@ -219,7 +233,7 @@ def mean_and_variance(statistics: Arrays) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class LogNormal(ExponentialFamily, PriorRowsByColumn):
+class LogNormal(ExponentialFamily, PositiveNumbers):
     """Positive numbers whose logarithms have a normal distribution, such as sizes; a missing value (NaN) is skipped.
 
     The parameters are the mean and the variance of the logarithms.
@@ -267,9 +281,9 @@ class LogNormal(ExponentialFamily, PriorRowsByColumn):
     def cell_log_density(self, x: Array, parameters: Arrays) -> Array:
         with np.errstate(all="ignore"):
             logs = np.log(x)
-        variance = parameters["variance"]
-        squares = (logs - parameters["mean"]) ** 2 / variance
-        return np.asarray(-0.5 * (squares + np.log(variance) + LOG_TWO_PI) - logs)
+            squares = (logs - parameters["mean"]) ** 2 / parameters["variance"]
+            density = -0.5 * (squares + np.log(parameters["variance"]) + LOG_TWO_PI) - logs
+        return np.where(x > 0, density, -np.inf)
 
     def natural(self, parameters: Arrays) -> Arrays:
         variance = parameters["variance"]
