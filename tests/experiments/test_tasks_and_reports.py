@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import KBinsDiscretizer
 
 from calibayes import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from calibayes.plots import panels
-from calibayes.reproduction.author_files import FOLDER_VARIABLE
-from calibayes.reproduction.catalog import PAPERS, reproduce, select_experiments
+from calibayes.reproduction.catalog import PAPERS, select_experiments
 from calibayes.reproduction.claims import Claim, best, better, no_worse, reach
 from calibayes.reproduction.experiment import ResultCache, Settings, run_tasks, task_key
 from calibayes.reproduction.pages import (
@@ -28,7 +29,6 @@ from calibayes.reproduction.pages import (
     write_report,
 )
 from calibayes.reproduction.papers.generative_models_notes import EXAMPLE
-from calibayes.reproduction.papers.rc_probabilistic_2024 import AS_PUBLISHED
 from calibayes.reproduction.procedures import (
     Above,
     Cleaning,
@@ -38,6 +38,7 @@ from calibayes.reproduction.procedures import (
     TrainingCurve,
     WholeTableCurve,
 )
+from calibayes.reproduction.published_updates import PrintedGradient, UncheckedCalibration
 from calibayes.reproduction.result_tables import (
     BoxNumbers,
     ExperimentReport,
@@ -446,25 +447,36 @@ def test_whole_tables_are_kept_where_one_count_would_be_negative():
     assert 0 < kept < tables
 
 
-def test_published_errors_come_from_whole_tables(data_file, tmp_path, monkeypatch):
-    """Table III: the start, the lowest error and its iteration of all data sets of up to 2,000 rows."""
-    monkeypatch.setenv("CALIBAYES_DATA", str(data_file("vehicle").parent))
-    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
-    names = (
-        "vehicle",
-        "diabetes",
-        "climate-model",
-        "blood-transfusion",
-        "haberman",
-        "liver-disorders",
-        "splice",
-        "iris",
-    )
-    [report] = reproduce(
-        select_experiments("rc-probabilistic-2024", "III"), Settings(names), ResultCache(tmp_path), jobs=1
-    )
-    rows = [row for row in report.rows if row.label.endswith(AS_PUBLISHED)]
-    assert len(rows) == len(names)
-    assert all(pair.exact and pair.apart >= bool(pair.unit) for row in rows for pair in row.pairs.values())
-    assert "24 of 24" not in report.notes[2]
-    assert agreement_counts(report)[2] < 24
+def test_calibration_without_a_check_is_that_of_the_library_while_covariances_are_valid():
+    columns, target = load_iris(return_X_y=True)
+    given = _Given(columns=columns, target=target)
+    own = TrainingCurve(IRIS, given, QuadraticDiscriminantAnalysis(rule=RC(step=0.1), stop=None, max_iter=63))
+    assert UncheckedCalibration(IRIS, given).run()["error"] == own.run()["error"]
+
+
+def test_the_printed_gradient_has_a_trace_in_every_entry():
+    """One update, with loops over rows and classes."""
+    columns, target = load_iris(return_X_y=True)
+    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    groups = [columns[target == label] for label in range(3)]
+    means, covariances = [x.mean(axis=0) for x in groups], [np.cov(x.T, bias=True) for x in groups]
+
+    def posterior(sizes, means, covariances):
+        densities = [multivariate_normal(m, c).pdf(columns) for m, c in zip(means, covariances, strict=True)]
+        joint = sizes * np.stack(densities, axis=1)
+        return joint / joint.sum(axis=1, keepdims=True)
+
+    weights = posterior(np.ones(3), means, covariances) - np.eye(3)[target]
+    sizes, after = np.exp(-0.03 * weights.sum(axis=0)), ([], [])
+    for weight, mean, covariance in zip(weights.T, means, covariances, strict=True):
+        first, second = np.linalg.solve(covariance, mean), -0.5 * np.linalg.inv(covariance)
+        for w, x in zip(weight, columns, strict=True):
+            first = first - 0.03 * w * (x - mean)
+            second = second - 0.03 * w * (np.outer(x, x) - np.outer(mean, mean) - np.trace(covariance))
+        after[1].append(-0.5 * np.linalg.inv(second))
+        after[0].append(after[1][-1] @ first)
+    task = PrintedGradient(IRIS, _Given(columns=columns, target=target), step=4.5, updates=1)
+    start, one = task.run()["error"]
+    wrong = posterior(sizes, *after).argmax(axis=1) != target
+    assert (start, one) == (pytest.approx(0.02), pytest.approx(np.mean(wrong)))
+    assert start != one

@@ -87,7 +87,7 @@ class Settings:
 
 WITHOUT_EFFECT = ("cli", "compare.py", "plots", "testing")
 """Parts of the package that do not affect results."""
-COMPUTATIONS = ("author_files.py", "procedures.py", "simulations.py")
+COMPUTATIONS = ("author_files.py", "procedures.py", "published_updates.py", "simulations.py")
 """The modules of this folder that affect results."""
 
 
