@@ -11,6 +11,7 @@ import time
 import warnings
 from collections import Counter
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -100,8 +101,49 @@ def report(name):
         print("| " + " | ".join(map(str, [*cells, chosen, auto[2], times])) + " |", flush=True)
 
 
+# -- rows of known densities: what is lost if they are not known ------------------------------------------------------
+
+KINDS = {
+    "wait": "exponential",
+    "amount": "gamma",
+    "income": "lognormal",
+    "visits": "negative_binomial",
+    "angle": "vonmises",
+}
+SIZES, REPEATS, NEW_ROWS = (30, 100, 300, 1000), 30, 3000
+
+
+def calls(n, rng):
+    """Rows of the densities of the example of docs/how-to/densities.md."""
+    is_late = np.arange(n) % 10 < 3
+    columns = {
+        "wait": rng.exponential(np.where(is_late, 9.0, 4.0)),
+        "amount": rng.gamma(np.where(is_late, 2.0, 4.0), 20.0),
+        "income": rng.lognormal(np.where(is_late, 10.0, 10.5), 0.6),
+        "visits": rng.negative_binomial(2, np.where(is_late, 0.25, 0.4)),
+        "angle": rng.vonmises(np.where(is_late, 1.0, -1.0), 2.0),
+    }
+    return pd.DataFrame(columns), is_late
+
+
+def report_calls():
+    """Mean log loss of new rows, by the number of training rows, and its standard error over the samples."""
+    models = {**MODELS, "given": lambda rule: NaiveBayes(kinds=KINDS, rule=rule)}
+    for size, rule in product(SIZES, RULES):
+        losses = []
+        for seed in range(REPEATS):
+            rng = np.random.default_rng(seed)
+            (X, y), (new, labels) = calls(size, rng), calls(NEW_ROWS, rng)
+            fitted = [make(rule).fit(X, y) for make in models.values()]
+            losses.append([log_loss(labels, model.predict_proba(new)) for model in fitted])
+        means, errors = np.mean(losses, axis=0), np.std(losses, axis=0, ddof=1) / np.sqrt(REPEATS)
+        cells = [f"{mean:.3f} ± {error:.3f}" for mean, error in zip(means, errors, strict=True)]
+        print("| " + " | ".join([str(size), rule, *cells]) + " |", flush=True)
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.filterwarnings("ignore", module="calibayes")
     for data_set in sys.argv[1:] or filter(is_local, DATA_SETS):
         report(data_set)
+    report_calls()
