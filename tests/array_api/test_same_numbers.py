@@ -29,6 +29,7 @@ from calibayes.families import (
     Spherical,
     TiedSpherical,
 )
+from calibayes.learn import Bootstrap, RandomParameters, SeveralStarts
 from calibayes.rules import GDT, MAP, ML, RC, TM
 
 NUMBERS, LABELS = make_classification(
@@ -126,6 +127,25 @@ def test_statistics_parameters_and_predictions_are_those_of_numpy(library, case,
 def test_other_rules(library, rule):
     model = CategoricalNB(rule=rule, max_iter=5, class_weight="balanced")
     expected, found = model.fit(CODES, LABELS), fitted(model, CODES, LABELS, library)
+    assert_same_trees(found.parameters_, expected.parameters_, 1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "start",
+    [RandomParameters(1), SeveralStarts([Bootstrap(0), RandomParameters(0)])],
+    ids=["random", "several"],
+)
+@pytest.mark.parametrize(
+    ("model", "X"),
+    [(CategoricalNB(), CODES), (QuadraticDiscriminantAnalysis(), NUMBERS)],
+    ids=["counts", "moments"],
+)
+def test_random_starts_and_frozen_classes(library, start, model, X):
+    training = TrainingOptions(start=start)
+    model.set_params(rule=TM(step=3.0, invalid="by_class"), max_iter=8, training=training, stop=None)
+    expected, found = model.fit(X, LABELS), fitted(model, X, LABELS, library)
+    assert expected.history_["frozen"].any()
     assert_same_trees(found.parameters_, expected.parameters_, 1e-10)
 
 

@@ -14,6 +14,7 @@ from calibayes.core import abilities, verify
 from calibayes.core.protocols import Array, Arrays, Block, Family, Layout, ModelArrays
 from calibayes.families.density import UNBOUND
 from calibayes.kernels import moments
+from calibayes.kernels.dispatch import on_host
 from calibayes.kernels.posterior import log_project
 
 PRIOR = "class_prior"
@@ -153,7 +154,7 @@ def _changed(valid: Arrays, proposed: Arrays, of_class: Array) -> Array:
     """The classes in which valid statistics differ from the proposed ones."""
     differs = np.zeros(len(of_class), dtype=bool)
     for name, array in valid.items():
-        differs |= (array != proposed[name]).reshape(len(array), -1).any(axis=1)
+        differs |= on_host((array != proposed[name]).reshape(len(array), -1).any(axis=1))
     return np.asarray(of_class[differs])
 
 

@@ -87,8 +87,8 @@ class RandomParameters:
 
     def weights(self, block: Block, k: int) -> Array:
         """Weights before `scaled`."""
-        tails = np.exp(exponentials(self.seed, block.first, len(block.weight), k) / TAIL)
-        return np.asarray(tails * block.weight[:, None])
+        tails: Array = np.exp(exponentials(self.seed, block.first, len(block.weight), k) / TAIL)
+        return tails * block.weight[:, None]
 
     def scaled(self, totals: Array, size: float) -> Start:
         """The same start with the share of each class; ``totals`` (k,) are the sums of `weights`."""
@@ -103,7 +103,7 @@ class Scaled:
     factors: Array
 
     def weights(self, block: Block, k: int) -> Array:
-        return np.asarray(self.start.weights(block, k) * self.factors)
+        return self.start.weights(block, k) * self.factors
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def start_statistics(model: Model, source: Source, engine: Engine, start: Start,
         def sums(block: Block) -> Mapping[str, Any]:
             return {"totals": random.weights(block, k).sum(axis=0), "size": float(block.weight.sum())}
 
-        start = random.scaled(**engine.total(sums, source))
+        start = random.scaled(**hosted(engine.total(sums, source)))
     return engine.total(lambda block: model.statistics(block, start.weights(block, k)), source)
 
 
