@@ -207,3 +207,13 @@ def test_published_errors_come_from_other_updates(table, names, data_file, tmp_p
     assert all(pair.apart for row in rows for pair in row.pairs.values() if pair.unit)
     assert agreement_counts(report)[1] < 21 == agreement_counts(report)[0]
     assert any("and 21 if the rows of further versions" in note for note in report.notes)
+
+
+def test_a_published_update_that_fails_has_a_row_with_its_reason(data_file, tmp_path):
+    """Two columns of this table are proportional: their covariance has no inverse."""
+    data_file("blood-transfusion")
+    experiments = select_experiments("rc-probabilistic-2024", "IV")
+    [report] = reproduce(experiments, Settings(("blood-transfusion",)), ResultCache(tmp_path), jobs=1)
+    [row] = [row for row in report.rows if row.label.endswith(AS_PUBLISHED)]
+    assert not row.pairs or row.reason
+    assert "rounding errors" in row.reason

@@ -143,9 +143,8 @@ class TrainingErrorTable(Experiment):
         return "; ".join(reason for reason in reasons if reason) or self.reason or UNEXPLAINED
 
     def _agrees(self, pairs: Mapping[str, tables.NumberPair]) -> bool:
-        return not any(
-            pairs[name].differs or not pairs[name].compared for name in (self.start, "RC", "RC iter")
-        )
+        compared = (pairs.get(name, tables.NumberPair(None)) for name in (self.start, "RC", "RC iter"))
+        return not any(pair.differs or not pair.compared for pair in compared)
 
     def _win_counts(self, rows: Sequence[tables.TableRow]) -> str:
         compared = [row for row in rows if row.pairs["RC"].compared and row.pairs[self.rival].compared]
