@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 import calibayes as cb
 from calibayes.families.joint_model import PRIOR
+from calibayes.rules import GDT, RC
 from calibayes.streams import chunks, streamed_rows
 from calibayes.streams.streamed_rows import SampledRowsWarning
 
@@ -188,11 +189,14 @@ def test_the_default_is_the_same_from_a_file(tmp_path: Path) -> None:
     assert_allclose(actual.predict_proba(frame[MIXED]), expected.predict_proba(frame[MIXED]), atol=1e-10)
 
 
-def test_rows_without_a_label_take_part_in_em(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "rule", ["em", RC(unlabeled=0.5), GDT(0.4, unlabeled=0.5, prior_weight=2.0)], ids=["em", "rc", "gdt"]
+)
+def test_rows_without_a_label_take_part(tmp_path: Path, rule: str | RC | GDT) -> None:
     frame = table()[[*NUMBERS, "target"]]
     frame["target"] = frame["target"].mask(np.arange(N) % 3 == 0)
-    expected = cb.GaussianNB(rule="em", max_iter=5, stop=None).fit(frame[NUMBERS], frame["target"])
-    actual = cb.GaussianNB(rule="em", max_iter=5, stop=None).fit(as_parquet(frame, tmp_path), y="target")
+    expected = cb.GaussianNB(rule=rule, max_iter=5, stop=None).fit(frame[NUMBERS], frame["target"])
+    actual = cb.GaussianNB(rule=rule, max_iter=5, stop=None).fit(as_parquet(frame, tmp_path), y="target")
     assert_same(actual.statistics_, expected.statistics_)
     with pytest.raises(ValueError, match="missing labels"):
         cb.GaussianNB().fit(as_parquet(frame, tmp_path), y="target")
