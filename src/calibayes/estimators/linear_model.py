@@ -223,7 +223,10 @@ def held_out_losses(
     total = np.zeros((len(data_sets[0].candidates), len(costs)))
     steps = [(data, number) for data in data_sets for number in range(len(total))]
     for step, (data, number) in enumerate(steps):
-        total[number] += _candidate_losses(data, data.candidates[number], costs, k, criterion)
+        candidate = data.candidates[
+            min(number, len(data.candidates) - 1)
+        ]  # a split may have fewer distinct ones
+        total[number] += _candidate_losses(data, candidate, costs, k, criterion)
         report("held-out losses of selections of pairs", step + 1, len(steps))
     return total / sum(len(data.splits) for data in data_sets)
 
@@ -291,6 +294,7 @@ class LogDensityClassifier(Classifier, LogDensityRecipe):
     cv: Any = 3
     scoring: str = "loss"
     choice_rows: int | None = 2000
+    nested: bool = False
 
     _always_fitted: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "C_")
     _further_fitted: ClassVar[tuple[str, ...]] = ("cv_results_",)
@@ -393,16 +397,16 @@ class LogDensityClassifier(Classifier, LogDensityRecipe):
     def _selection_data(self, estimates: TrainingFeatures, training: Training) -> list[SelectionData]:
         """Data that pairs and cost are chosen on.
 
-        Training rows that are left out of their own densities have densities like new rows, so that all splits use the
-        same features. Otherwise each split estimates densities on its training rows.
+        Training rows that are left out of their own densities have densities like new rows, so that all splits may use the
+        same features. Otherwise, and if ``nested`` is set, each split estimates densities on its training rows.
         """
         rows, weights, table_rows, n, seed, _ = training
-        if not self.leave_one_out:
-            splits = cross_validation_splits(self.cv, table_rows, n, seed)
-            return [self._split_data(training, split) for split in splits]
         most = None if self.choice_rows is None else whole_number("choice_rows", self.choice_rows, 10)
-        subset = stratified_subset(rows.codes, most if isinstance(self.cv, WHOLE) else None, seed)
+        few = self.leave_one_out and isinstance(self.cv, WHOLE)
+        subset = stratified_subset(rows.codes, most if few else None, seed)
         splits = cross_validation_splits(self.cv, table_rows.only(subset), n, seed)
+        if self.nested or not self.leave_one_out:
+            return [self._split_data(training, (subset[train], subset[test])) for train, test in splits]
         features, codes = estimates.features[subset], rows.codes[subset]
         center, scale = self._center_and_scale(features, rows.weights[subset])
         standardized = (features - center) / scale

@@ -56,6 +56,10 @@ class SparseLogBivariateClassifier(log_densities.WithPairs, LogDensityClassifier
     choice_rows : int or None, default=2000
         Largest number of rows, a random subset, that pairs and cost are chosen on if ``leave_one_out`` is set and ``cv``
         is a number.
+    nested : bool, default=False
+        Whether each split of the cross-validation estimates densities anew, on its training rows. With ``leave_one_out`` all
+        splits otherwise use the same densities, which is faster and too optimistic where columns tell little about the class
+        (docs/slb.md).
     leave_one_out : bool, default=True
         Whether training rows are left out of their own densities. Otherwise (as in the paper) their densities are larger
         than those of new rows, and each split of the cross-validation estimates densities anew.
@@ -149,8 +153,8 @@ class LogUnivariateClassifier(LogDensityClassifier):
 
     Parameters
     ----------
-    loss, penalty, C, class_weight, standardize, cv, scoring, choice_rows, leave_one_out, original_columns, normal_scores, \
-floor, kept_rows, bandwidths, random_state, n_jobs, verbose
+    loss, penalty, C, class_weight, standardize, cv, scoring, choice_rows, nested, leave_one_out, original_columns, \
+normal_scores, floor, kept_rows, bandwidths, random_state, n_jobs, verbose
         See `SparseLogBivariateClassifier`.
 
     Examples

@@ -50,6 +50,19 @@ def test_the_choice_has_the_lowest_held_out_loss():
     assert model.coef_.shape[1] == model.cv_results_["features"][place[0]] == len(model.feature_names_)
 
 
+def test_nested_choice_is_honest_where_columns_tell_nothing():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (800, 6)).astype(float), rng.integers(0, 2, 800)
+    losses = {}
+    for nested in (False, True):
+        model = SparseLogBivariateClassifier(nested=nested, random_state=0).fit(X[:400], y[:400])
+        posterior = model.predict_proba(X[400:])
+        new = -np.log(posterior[np.arange(400), y[400:]]).mean()
+        losses[nested] = model.cv_results_["loss"].min(), new
+    assert abs(losses[True][0] - losses[True][1]) < 0.02
+    assert losses[True][1] < min(0.7, losses[False][1])
+
+
 def test_features_are_the_selected_pairs():
     X, y = crossed()
     model = SparseLogBivariateClassifier(selection=SignificantPairs(1e-6), C=0.1).fit(X, y)
