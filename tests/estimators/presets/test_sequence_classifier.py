@@ -284,6 +284,27 @@ def test_blocks_and_files_give_the_same_model(tmp_path, monkeypatch):
         )
 
 
+@pytest.mark.parametrize("family", [CHAIN, HiddenMarkov(states=2, alpha=0.5)], ids=repr)
+def test_threads_give_the_same_bits(family, monkeypatch):
+    X, y = rows(700)
+    monkeypatch.setattr("calibayes.tables.row_blocks.BYTES_PER_BLOCK", 2**9)
+    models = [SequenceClassifier(family=family, n_jobs=n, max_iter=4, stop=None).fit(X, y) for n in (1, 2)]
+    np.testing.assert_array_equal(*(model.predict_proba(X) for model in models))
+
+
+@pytest.mark.parametrize("family", [CHAIN, HiddenMarkov(states=2, alpha=0.5)], ids=repr)
+def test_rows_without_a_label_raise_the_likelihood_of_all_rows(family):
+    X, y = rows(150)
+    known = [None if i % 2 else label for i, label in enumerate(y)]
+    model = SequenceClassifier(family=family, rule="em", max_iter=20, stop=None).fit(X, known)
+    objective = model.history_["objective"]
+    assert objective[-1] > objective[0]
+    if isinstance(
+        family, HiddenMarkov
+    ):  # whose steps are exact; back-off smooths towards other probabilities in each step
+        assert (np.diff(objective) > -1e-6).all()
+
+
 def test_files_pickles_and_clones(tmp_path):
     X, y = rows()
     model = SequenceClassifier(
