@@ -38,7 +38,7 @@ from calibayes.reproduction.procedures import (
     TrainingCurve,
     WholeTableCurve,
 )
-from calibayes.reproduction.published_updates import PrintedGradient, UncheckedCalibration
+from calibayes.reproduction.published_updates import PrintedGradient, UncheckedCalibration, _on_simplex
 from calibayes.reproduction.result_tables import (
     BoxNumbers,
     ExperimentReport,
@@ -480,3 +480,14 @@ def test_the_printed_gradient_has_a_trace_in_every_entry():
     wrong = posterior(sizes, *after).argmax(axis=1) != target
     assert (start, one) == (pytest.approx(0.02), pytest.approx(np.mean(wrong)))
     assert start != one
+
+
+def test_probabilities_are_projected_to_the_nearest_ones():
+    rng = np.random.default_rng(0)
+    values, others = rng.normal(size=(30, 4)), rng.dirichlet(np.ones(4), size=2000)
+    projected = _on_simplex(values)
+    assert projected.sum(axis=1) == pytest.approx(1)
+    assert projected.min() == 0
+    nearest = ((values[:, None] - others) ** 2).sum(axis=2).min(axis=1)
+    assert np.all(((values - projected) ** 2).sum(axis=1) <= nearest)
+    assert _on_simplex(others) == pytest.approx(others)

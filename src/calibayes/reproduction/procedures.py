@@ -348,7 +348,7 @@ class WholeTableCurve(TableTask):
     def run(self) -> dict[str, Any]:
         """The training errors; entry 0 is the start."""
         columns, target = self.cleaning.apply(self.data)
-        codes = _bins(columns, self.bins)
+        codes = bins_of(columns, self.bins)
         classes, true_class = np.unique(target, return_inverse=True)
         levels = np.eye(self.bins)[codes].reshape(len(codes), -1)
         labels = np.eye(len(classes))[true_class]
@@ -363,7 +363,7 @@ class WholeTableCurve(TableTask):
         return {"error": errors, "shape": list(columns.shape), "notes": []}
 
 
-def _bins(columns: Array, bins: int) -> Array:
+def bins_of(columns: Array, bins: int) -> Array:
     """The bin of each cell, by the k-means bins of scikit-learn."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # columns with fewer values have empty bins
