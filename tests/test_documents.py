@@ -25,6 +25,7 @@ DOCUMENTS = (
     "docs/privacy.md",
     "docs/prior-shift.md",
     "docs/prediction-sets.md",
+    "docs/slb.md",
     "docs/drift.md",
     "docs/label-issues.md",
     "docs/questions.md",
