@@ -10,6 +10,7 @@ from scipy import optimize, special, stats
 from calibayes import GenerativeClassifier, NaiveBayes, every, load, save
 from calibayes import families as f
 from calibayes.analysis.unknown_cells import LEAST_PROBABILITY, cells_of
+from calibayes.core.protocols import Layout
 from calibayes.engines import Dask, Serial, Threads
 from calibayes.export.model_expressions import model_expressions
 from calibayes.families.angles import concentration_of
@@ -522,3 +523,17 @@ def test_the_last_unknown_part_of_a_composition_is_no_question():
     model = of_kind("dirichlet", columns, rule="ml").fit(columns, LABELS)
     with pytest.raises(ValueError, match="Leave out columns that are nearly functions of others"):
         model.questions(pd.DataFrame({"x": [0.2], "y": [0.3], "z": [np.nan]}))
+
+
+def test_a_column_that_would_become_invalid_is_kept_and_the_others_move():
+    family = f.GammaDensity().bind(Layout(("a", "b", "c"), ("x0", "x1")))
+    start = family.statistics(SHIPPED["gamma"].columns, np.eye(K)[LABELS])
+    proposed = {name: 1.5 * value for name, value in start.items()}
+    proposed["sum"][1, 0] = -1.0
+    kept = family.keep_valid(start, proposed)
+    assert kept.frozen == 3
+    assert not kept.frozen_classes.any()
+    for name, value in kept.statistics.items():
+        moved = np.ones((K, 2), dtype=bool)
+        moved[1, 0] = False
+        np.testing.assert_allclose(value, np.where(moved, 1.5, 1.0) * start[name])

@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from calibayes.core.abilities import GradientStep
-from calibayes.core.protocols import Array, Arrays, Generator
+from calibayes.core.protocols import Array, Arrays, Generator, ValidStatistics
 from calibayes.core.verify import require, require_arrays, require_number
 from calibayes.families.density import ColumnDensity, Density
 
@@ -140,6 +140,12 @@ class PriorRowsByColumn(WithPriorRows, ColumnDensity):
     @abstractmethod
     def expected_cell(self, parameters: Arrays) -> Array:
         """The expected value of a cell, (k, d)."""
+
+    def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:
+        """A class and column with invalid statistics or parameters keeps all its statistics; other columns move."""
+        invalid = reduce(np.logical_or, self._invalid(proposed).values())
+        statistics = {name: np.where(invalid, current[name], value) for name, value in proposed.items()}
+        return ValidStatistics(statistics, len(statistics) * int(invalid.sum()), np.all(invalid, axis=1))
 
     def sample(self, parameters: Arrays, classes: Array, rng: Generator, given: Array | None = None) -> Array:
         drawn = self.draw({name: value[classes] for name, value in parameters.items()}, rng)
