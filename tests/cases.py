@@ -46,7 +46,7 @@ from calibayes.families import (
 )
 from calibayes.families.covariance_shapes import Ridge, TowardsIdentity, TowardsSphere, VarianceSmoothing
 from calibayes.families.hidden_markov import HiddenMarkov
-from calibayes.families.sequences import MarkovChain
+from calibayes.families.markov_chain import MarkovChain
 from calibayes.kernels import cut_points
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_array

@@ -16,7 +16,7 @@ PACKAGES = (
     *("calibayes", "calibayes.checks", "calibayes.compare", "calibayes.datasets", "calibayes.dependence"),
     *("calibayes.encoders", "calibayes.engines", "calibayes.families", "calibayes.federated"),
     *("calibayes.files", "calibayes.learn", "calibayes.plots", "calibayes.report", "calibayes.rules"),
-    *("calibayes.testing", "calibayes.trust"),
+    *("calibayes.sequences", "calibayes.testing", "calibayes.trust"),
 )
 
 

@@ -23,7 +23,7 @@ from calibayes.families.covariance_shapes import Ridge, TowardsIdentity, Towards
 from calibayes.rules import RC
 from calibayes.sequences import HiddenMarkov, MarkovChain, SequenceClassifier, Sequences
 from calibayes.trust import Privacy
-from tests.files.cases import ModelCase, counts, gappy, mixed, single
+from tests.files.cases import ModelCase, counts, gappy, mixed, single, texts
 
 
 def wide():
@@ -131,8 +131,10 @@ CASES = {
     "bins of one width": ModelCase(cb.NaiveBayes(discretize=UniformBins(4)), counts),
     "informed bins": ModelCase(cb.NaiveBayes(discretize=InformedBins()), counts),
     "informative edges": ModelCase(cb.TreeAugmentedNB(edges=f.InformativeEdges(0.01)), counts),
-    "tree by soft error": ModelCase(cb.TreeAugmentedNB(structure=f.SoftError(), rule="ml"), mixed),
-    "network by likelihood": ModelCase(cb.KDependenceBayes(structure=f.ConditionalLikelihood(2)), counts),
+    "tree by soft error": ModelCase(cb.TreeAugmentedNB(structure=f.SoftError(), rule="ml"), texts),
+    "network by likelihood": ModelCase(
+        cb.KDependenceBayes(max_parents=1, structure=f.ConditionalLikelihood(2)), counts
+    ),
     "information by name of its class": ModelCase(cb.TreeAugmentedNB(structure=f.Information()), counts),
     "bootstrap": ModelCase(trained(learn.Bootstrap(), learn.Never()), counts),
     "random parameters": ModelCase(trained(learn.RandomParameters(seed=1), learn.Never()), counts),

@@ -12,7 +12,7 @@ from calibayes.analysis.explanation import code_of, compared_classes
 from calibayes.core.abilities import PositionTerms
 from calibayes.core.notices import counted, listed, printable
 from calibayes.core.protocols import Array
-from calibayes.encoders.sequences import Sequences
+from calibayes.encoders.sequence_codes import Sequences
 from calibayes.engines import computing
 from calibayes.model import predict
 from calibayes.model.attributes import fitted_of, numpy_classes

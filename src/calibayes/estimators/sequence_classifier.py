@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from calibayes.core.protocols import Array
-from calibayes.encoders.sequences import Sequences, sequences_as_text
+from calibayes.encoders.sequence_codes import Sequences, sequences_as_text
 from calibayes.families import ClassPrior
 from calibayes.families.joint_model import PRIOR
-from calibayes.families.sequences import MarkovChain
+from calibayes.families.markov_chain import MarkovChain
 from calibayes.model.attributes import delegate
 from calibayes.model.binding import every
 from calibayes.model.checked_rows import TrainingRows

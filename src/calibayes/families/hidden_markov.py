@@ -13,8 +13,8 @@ from calibayes.core import verify
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.families.counts import floored, keep_nonnegative
 from calibayes.families.density import UNBOUND
+from calibayes.families.markov_chain import require_one_column, require_pseudo_count, require_whole_number
 from calibayes.families.priors import Dirichlet
-from calibayes.families.sequences import require_one_column, require_pseudo_count, require_whole_number
 from calibayes.kernels import level_counts
 
 NAMES = ("initial", "transition", "emission")
@@ -111,7 +111,7 @@ class HiddenMarkov:
             name: np.stack(counts) for name, counts in zip(NAMES, zip(*by_class, strict=True), strict=True)
         }
 
-    def _start_shares(self, rows: Rows) -> Array:
+    def _start_shares(self, rows: CodedSequences) -> Array:
         """Shares of the states at each position before anything is learned, (length, n, states)."""
         preferred = np.random.default_rng(self.seed).normal(size=(self._symbols, self.states))
         logits = np.concatenate([preferred, np.zeros((1, self.states))])[rows.codes]
@@ -190,7 +190,7 @@ class HiddenMarkov:
 # -- The forward-backward algorithm for one class, all rows at once; positions are the first axis -------------------------
 
 
-class Rows(NamedTuple):
+class CodedSequences(NamedTuple):
     """Codes of symbols, position by position, the longest rows first: those that have a position are the first ones."""
 
     codes: Array
@@ -212,13 +212,13 @@ class Rows(NamedTuple):
         return self.goes_on.sum(axis=1).tolist()
 
 
-def _rows(columns: Array, symbols: int) -> Rows:
+def _rows(columns: Array, symbols: int) -> CodedSequences:
     codes = np.asarray(columns, dtype=np.int64).T
     codes = np.where((codes >= 0) & (codes < symbols), codes, symbols)
     places = np.arange(1, len(codes) + 1)[:, None]
     lengths = np.max(np.where(codes < symbols, places, 0), axis=0, initial=0)
     order = np.argsort(-lengths, kind="stable")
-    return Rows(codes[:, order], lengths[order], order, symbols)
+    return CodedSequences(codes[:, order], lengths[order], order, symbols)
 
 
 def _log_shares(count: Array, pseudo_count: float) -> Array:
@@ -233,7 +233,7 @@ def _emitted(emission: Array) -> Array:
     return np.concatenate([emission.T, np.ones((1, len(emission)))])
 
 
-def _forward(rows: Rows, model: tuple[Array, ...]) -> tuple[Array, Array]:
+def _forward(rows: CodedSequences, model: tuple[Array, ...]) -> tuple[Array, Array]:
     """Posterior of the state given the symbols so far (length, n, states), and p(symbol | symbols before) (length, n).
 
     After the end of a row they are 0 and 1.
@@ -249,7 +249,9 @@ def _forward(rows: Rows, model: tuple[Array, ...]) -> tuple[Array, Array]:
     return filtered, scale
 
 
-def _expected_counts(rows: Rows, model: tuple[Array, ...], weight: Array) -> tuple[Array, Array, Array]:
+def _expected_counts(
+    rows: CodedSequences, model: tuple[Array, ...], weight: Array
+) -> tuple[Array, Array, Array]:
     """Expected initial states, transitions and emissions under a model, times the weights of the rows (n,)."""
     filtered, scale = _forward(rows, model)
     transition, emitted = model[1], _emitted(model[2])
@@ -263,7 +265,7 @@ def _expected_counts(rows: Rows, model: tuple[Array, ...], weight: Array) -> tup
 
 
 def _counts(
-    rows: Rows, states: Array, pairs: tuple[Array, Array], weight: Array
+    rows: CodedSequences, states: Array, pairs: tuple[Array, Array], weight: Array
 ) -> tuple[Array, Array, Array]:
     """Sums over the positions of all rows, from the posterior of their states (length, n, states).
 
@@ -277,7 +279,7 @@ def _counts(
     return initial, left.T @ right, emission.T
 
 
-def _by_symbol(rows: Rows) -> csr_array:
+def _by_symbol(rows: CodedSequences) -> csr_array:
     """Indicators of the positions of each symbol, (symbols, length * n)."""
     codes, symbols = rows.codes.ravel(), rows.symbols
     known = np.flatnonzero(codes < symbols)

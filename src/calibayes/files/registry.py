@@ -13,11 +13,10 @@ import calibayes as cb
 from calibayes import dependence, encoders, engines, families, learn, rules
 from calibayes.analysis import cell_scores, column_cells, prior_shift, privacy, receipts
 from calibayes.core.protocols import Layout
-from calibayes.encoders import by_column_type, dense, leaves, numbers, schema
-from calibayes.encoders import sequences as symbol_codes
+from calibayes.encoders import by_column_type, dense, leaves, numbers, schema, sequence_codes
 from calibayes.ensemble import fitted_ensemble, grown_trees, path_members
 from calibayes.estimators import class_densities, joint_kernel, sequence_classifier, tabular
-from calibayes.families import class_centers, covariance_shapes, hidden_markov, priors, sequences
+from calibayes.families import class_centers, covariance_shapes, hidden_markov, markov_chain, priors
 from calibayes.files.value_objects import OlderFields, Written
 from calibayes.kernels import forests, joint_density, tree_growth
 from calibayes.model import fitted, training_rows
@@ -44,7 +43,7 @@ VALUES: Final[Mapping[str, type]] = {
         *(encoders.Flags, numbers.Counts, encoders.Numbers, encoders.Levels, encoders.MissingAsLevel),
         *(encoders.PrincipalComponents, encoders.Leaves, leaves.OrderedBytes, forests.Forest),
         *(tree_growth.GrowthSettings, dense.AsinhScaled, dense.Indicators, dense.MissingIndicator),
-        *(tabular.OfKind, symbol_codes.Sequences, sequences.MarkovChain),
+        *(tabular.OfKind, sequence_codes.Sequences, markov_chain.MarkovChain),
         hidden_markov.HiddenMarkov,
         # families
         *(families.Product, families.ClassPrior, families.Bernoulli, families.Categorical),

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import calibayes as cb
-from calibayes.encoders.sequences import sequences_as_text
+from calibayes.encoders.sequence_codes import sequences_as_text
 from calibayes.families import Dirichlet, Multinomial
 from calibayes.rules import GDT, RC
 from calibayes.sequences import HiddenMarkov, MarkovChain, SequenceClassifier, Sequences, explain_positions
