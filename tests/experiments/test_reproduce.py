@@ -53,6 +53,21 @@ def test_all_papers_on_one_small_data_set(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("paper", "figure", "row"),
+    [
+        ("rc-generative-2025", "figure-1", "after one update"),
+        ("gdt-2004", "figure-1", "uniform chain, 200 rows, priors 1/K"),
+        ("slb-2020", "figure-4", "200 rows, upper quartile"),
+    ],
+)
+def test_a_figure_of_a_paper_by_one_command(paper, figure, row, tmp_path):
+    result = call(paper, figure, "--quick", "--trials", 1, "--jobs", 1, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert row in result.output
+    assert (tmp_path / f"{paper}-{figure}.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["no-such-paper"], "unknown paper"),
