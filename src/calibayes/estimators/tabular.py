@@ -168,9 +168,12 @@ class OfKind:
         natural = {NUMERIC: self.numeric, CATEGORICAL: "categorical"}
         given = given_kinds(self.given, table)
         kinds = {j: natural[default_kind(table, j)] for j in table.used} | given
-        chosen = {AUTO, self.kind} if self.kind in CANDIDATES else {self.kind}
-        columns = sorted((j, kind) for j, kind in kinds.items() if kind in chosen)
-        return [j for j, kind in columns if kind == self.kind or likeliest(table, j) == self.kind]
+        own = (self.kind, AUTO) if self.kind in CANDIDATES else (self.kind,)
+        return sorted(
+            j
+            for j, kind in kinds.items()
+            if kind in own and self.kind == (likeliest(table, j) if kind == AUTO else kind)
+        )
 
 
 def specifications(given: ColumnKinds, numeric: str, choices: KindChoices) -> list[tuple[Any, ...]]:
