@@ -22,6 +22,7 @@ from calibayes.reproduction.experiment import ResultCache, Settings, run_tasks, 
 from calibayes.reproduction.pages import (
     agreement_counts,
     agreement_summary,
+    counts_with_versions,
     format_pair,
     to_csv,
     to_markdown,
@@ -198,7 +199,8 @@ def test_the_page_begins_with_the_counts_of_all_papers(tmp_path):
     pairs = {
         "RC": NumberPair(0.1, 0.1),
         "MAP": NumberPair(0.1, 0.2),
-        "all rows": NumberPair(0.3, 0.3, apart=True),
+        "all rows": NumberPair(0.2, 0.2, apart=True, stands_for=("one", "MAP")),
+        "of a new data set": NumberPair(0.3, 0.3, apart=True),
     }
     reports = [
         ExperimentReport(paper.name, table, "A table", (TableRow("one", pairs),))
@@ -206,13 +208,15 @@ def test_the_page_begins_with_the_counts_of_all_papers(tmp_path):
         for table in ("1", "2")
     ]
     assert agreement_counts(reports[0]) == (2, 1, 1)
-    assert agreement_counts(reports[0], apart=True) == (1, 1, 1)
+    assert agreement_counts(reports[0], apart=True) == (2, 2, 2)
+    assert counts_with_versions(reports[0]) == (2, 2, 2)
     write_page(reports[:2], page, "first")
     text = write_page(reports[2:], page, "second").read_text(encoding="utf-8")
     head = text[: text.index("## ")]
     assert f"| {PAPERS[0].name} | 4 | 2 | 2 | 2 |" in head
     assert "| all papers | 8 | 4 | 4 | 4 |" in head
-    assert f"| {PAPERS[1].name}, counted apart | 2 | 2 | 2 | 0 |" in head
+    assert f"| {PAPERS[1].name}, with versions counted apart | 4 | 4 | 4 | 0 |" in head
+    assert f"| {PAPERS[1].name}, counted apart | 4 | 4 | 4 | 0 |" in head
     assert text.count("| all papers |") == 1
 
 

@@ -6,6 +6,8 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -139,14 +141,33 @@ def compared_error_rates(report: ExperimentReport) -> Iterator[tuple[TableRow, s
 Counts = tuple[int, int, int]
 """Number of error rates compared, equal at the printed digits, and within 0.005."""
 ALL = "all"
-APART = ", counted apart"
-"""Follows the name of what has counts of its own; see `NumberPair`."""
+APART, WITH_APART = ", counted apart", ", with versions counted apart"
+"""Follow the name of what has counts of its own; see `NumberPair`."""
 
 
 def agreement_counts(report: ExperimentReport, apart: bool = False) -> Counts:
     """Counts of a report, of the numbers that are counted apart or of all others."""
     pairs = [pair for _, _, pair in compared_error_rates(report) if pair.apart == apart]
     return len(pairs), sum(pair.exact for pair in pairs), sum(pair.close for pair in pairs)
+
+
+def counts_with_versions(report: ExperimentReport) -> Counts:
+    """Counts of the published numbers, each with the best of ours: numbers counted apart may stand for the usual one."""
+    ours: dict[tuple[str, str], list[NumberPair]] = {}
+    for row, name, pair in compared_error_rates(report):
+        ours.setdefault(pair.stands_for or (row.label, name), []).append(pair)
+    usual = [pairs for pairs in ours.values() if not all(pair.apart for pair in pairs)]
+    exact, close = (sum(any(map(agrees, pairs)) for pairs in usual) for agrees in (IS_EXACT, IS_CLOSE))
+    return len(usual), exact, close
+
+
+IS_EXACT, IS_CLOSE = attrgetter("exact"), attrgetter("close")
+COUNTS: Mapping[str, Callable[[ExperimentReport], Counts]] = {
+    "": agreement_counts,
+    WITH_APART: counts_with_versions,
+    APART: partial(agreement_counts, apart=True),
+}
+"""Ending of a name -> the counts under this name."""
 
 
 def total_counts(counts: Iterable[Counts]) -> Counts:
@@ -162,8 +183,9 @@ def total_counts(counts: Iterable[Counts]) -> Counts:
 def agreement_summary(reports: Sequence[ExperimentReport]) -> str:
     """Markdown: how many error rates agree in each table, and the reasons for the others."""
     counts: dict[str, Counts] = {}
-    for ending in ("", APART):
-        by_table = {report.name + ending: agreement_counts(report, bool(ending)) for report in reports}
+    any_apart = any(pair.apart for report in reports for *_, pair in compared_error_rates(report))
+    for ending, count in COUNTS.items() if any_apart else [("", agreement_counts)]:
+        by_table = {report.name + ending: count(report) for report in reports}
         by_table = {name: numbers for name, numbers in by_table.items() if numbers[0]}
         counts |= by_table | ({ALL + ending: total_counts(by_table.values())} if by_table else {})
     if not counts:
@@ -182,20 +204,21 @@ def _count_table(what: str, counts: Mapping[str, Counts]) -> list[str]:
     ]
 
 
-TOTAL = re.compile(rf"^\| {ALL}(|{APART}) \| (\d+) \| (\d+) \| (\d+) \|", re.MULTILINE)
-"""The row of a section that has the counts of its paper."""
+TOTAL = re.compile(rf"^\| {ALL}({'|'.join(COUNTS)}) \| (\d+) \| (\d+) \| (\d+) \|", re.MULTILINE)
+"""A row of a section that has counts of its paper."""
 
 
 def _overview(sections: Mapping[str, str]) -> str:
     """Markdown: the counts of all papers, read from their sections, and their sums."""
-    counts = {
-        paper + ending: (int(compared), int(exact), int(close))
-        for paper, text in sections.items()
-        for ending, compared, exact, close in TOTAL.findall(text)
-    }
-    usual = {name: numbers for name, numbers in counts.items() if not name.endswith(APART)}
-    others = {name: numbers for name, numbers in counts.items() if name not in usual}
-    rows = usual | ({"all papers": total_counts(usual.values())} if usual else {}) | others
+    found: dict[str, dict[str, Counts]] = {ending: {} for ending in COUNTS}
+    for paper, text in sections.items():
+        for ending, compared, exact, close in TOTAL.findall(text):
+            found[ending][paper] = int(compared), int(exact), int(close)
+    rows: dict[str, Counts] = {}
+    for ending, counts in found.items():
+        rows |= {paper + ending: numbers for paper, numbers in counts.items()}
+        if counts and ending != APART:  # a paper without further versions counts as it is
+            rows["all papers" + ending] = total_counts((found[""] | counts).values())
     return "\n".join(_count_table("paper", rows)) if rows else ""
 
 

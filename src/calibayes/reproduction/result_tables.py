@@ -43,6 +43,8 @@ class NumberPair:
     apart : bool
         Whether it is counted apart: it was computed as the paper evidently did, with test rows in the fit, or it is of
         data that earlier counts do not have.
+    stands_for : (row, column), optional
+        Where the table has the usual number beside the same published one.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class NumberPair:
     truncated: bool = False
     bold: bool = False
     apart: bool = False
+    stands_for: tuple[str, str] | None = None
 
     @property
     def compared(self) -> bool:

@@ -95,8 +95,8 @@ class TrialTable(Experiment):
     def _row(
         self, model: str, label: str, by_column: Mapping[str, Sequence[dict[str, Any]]]
     ) -> tables.TableRow:
-        name, is_further = f"{model} {label}", label == FURTHER
-        published = self.published().get(f"{model} DISC" if is_further else name, {})
+        name, usual = f"{model} {label}", f"{model} {'DISC' if label == FURTHER else label}"
+        published = self.published().get(usual, {})
         entries = {data.entry.label: data.entry for data in self.data}
         losses = {
             column: np.concatenate([result["loss"][label] for result in blocks])
@@ -107,7 +107,8 @@ class TrialTable(Experiment):
                 float(np.mean(values)),
                 published.get(entries[column].row),
                 self.spread(name),
-                apart=is_further or entries[column].apart,
+                apart=name != usual or entries[column].apart,
+                stands_for=(usual, entries[column].row),
             )
             for column, values in losses.items()
         }

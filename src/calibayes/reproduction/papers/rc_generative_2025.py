@@ -216,7 +216,7 @@ class SplitTable(Experiment):
             f"{method} test": _percent(mean(by_method[method], "test"), {}, "") for method in self.further
         }
         for method, model in self.all_rows.items():
-            pairs |= _all_rows_pairs(method, runs[label, model], published)
+            pairs |= _all_rows_pairs(label, method, runs[label, model], published)
         return tables.TableRow(label, pairs, "; ".join(_reasons(by_method, pairs["RC iter"], failures)))
 
     def _rank_row(self, runs: Runs) -> tables.TableRow:
@@ -263,13 +263,15 @@ def _percent(error: float, published: Mapping[str, float], name: str) -> tables.
 
 
 def _all_rows_pairs(
-    method: str, runs: Sequence[Mapping[str, Any]], published: Mapping[str, float]
+    label: str, method: str, runs: Sequence[Mapping[str, Any]], published: Mapping[str, float]
 ) -> dict[str, tables.NumberPair]:
     """Errors and iterations of a method that was trained with the test rows."""
     pairs = {f"{method} {part}": _percent(mean(runs, part), published, f"{method} {part}") for part in PARTS}
     if method in RULES:
         pairs[f"{method} iter"] = _iterations(mean(runs, "iter"), published, f"{method} iter")
-    return {name + ALL_ROWS: replace(pair, apart=True) for name, pair in pairs.items()}
+    return {
+        name + ALL_ROWS: replace(pair, apart=True, stands_for=(label, name)) for name, pair in pairs.items()
+    }
 
 
 def _iterations(ours: float | None, published: Mapping[str, float], name: str) -> tables.NumberPair:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,6 @@ class TrainingErrorTable(Experiment):
             *self.notes,
             agreement,
             self._win_counts(rows),
-            self._with_versions(rows, versions),
             self._not_run(rows),
         )
         return self.report_of(
@@ -112,9 +111,12 @@ class TrainingErrorTable(Experiment):
         entry = self._entry(label)
         published = self.published()[entry.row]
         ours = self._numbers(*(result.get("error") for result in results))
-        apart = entry.apart or label != entry.label
         names = [name for name in ours if label == entry.label or ours[name] is not None]
-        pairs = {name: _number_pair(name, ours[name], published.get(name), apart) for name in names}
+        pairs = {name: _number_pair(name, ours[name], published.get(name)) for name in names}
+        if entry.apart or label != entry.row:
+            pairs = {
+                name: replace(pair, apart=True, stands_for=(entry.row, name)) for name, pair in pairs.items()
+            }
         return tables.TableRow(label, pairs, self._explanation(label, pairs, results))
 
     def _entry(self, label: str) -> DataEntry:
@@ -166,26 +168,6 @@ class TrainingErrorTable(Experiment):
             f"published, on the same data sets: {counts('published')}."
         )
 
-    def _with_versions(self, rows: Sequence[tables.TableRow], versions: Sequence[tables.TableRow]) -> str:
-        """How many error rates are close, and how many if rows of further versions may stand for their data set."""
-        further: dict[str, list[tables.TableRow]] = {}
-        for row in versions:
-            further.setdefault(self._entry(row.label).row, []).append(row)
-        own = [
-            (row, name) for row in rows for name, pair in row.pairs.items() if pair.unit and not pair.apart
-        ]
-        close = [row.pairs[name].close for row, name in own]
-        either = [
-            any(name in v.pairs and v.pairs[name].close for v in (row, *further.get(row.label, ())))
-            for row, name in own
-        ]
-        return (
-            f"{sum(close)} of {len(own)} error rates are within 0.005, and {sum(either)} if the rows of further versions "
-            "below the averages, which are counted apart, may stand for their data sets."
-            if further
-            else ""
-        )
-
     def _not_run(self, rows: Sequence[tables.TableRow]) -> str:
         labels = {"average", *(row.label for row in rows)}
         missing = [label for label in self.published() if label not in labels]
@@ -200,12 +182,10 @@ def _best_iteration(curve: Sequence[float]) -> float:
     return float(np.argmin(curve)) + 1.0
 
 
-def _number_pair(
-    name: str, ours: float | None, published: float | None, apart: bool = False
-) -> tables.NumberPair:
+def _number_pair(name: str, ours: float | None, published: float | None) -> tables.NumberPair:
     if name == "reach" or name.endswith(" iter"):
         return tables.NumberPair(ours, published, spread=1.0, digits=0, unit=0.0)
-    return tables.NumberPair(ours, published, spread=0.001, apart=apart)
+    return tables.NumberPair(ours, published, spread=0.001)
 
 
 def _average_row(rows: Sequence[tables.TableRow]) -> tables.TableRow:
