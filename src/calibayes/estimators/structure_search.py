@@ -25,7 +25,7 @@ from calibayes.families.k_dependence import (
     relevance_order,
 )
 from calibayes.families.network_tables import ParentSets
-from calibayes.families.tree_structures import SAME_GAIN, Candidates, Loss, descending
+from calibayes.families.tree_structures import SAME_GAIN, Candidates, PosteriorLoss, descending
 from calibayes.kernels import level_counts
 from calibayes.tables.summary import mixed
 
@@ -233,7 +233,7 @@ class GreedySearch:
     """Adds the arc of the lowest loss until none lowers it."""
 
     terms: ColumnTerms
-    loss: Loss
+    loss: PosteriorLoss
     keys: Array
     """A hash of the content of each column: of equally good arcs that of the smallest key is added."""
 
@@ -289,7 +289,11 @@ def ordered_arcs(family: KDependence, sums: Arrays, candidates: Candidates) -> O
 
 
 def searched_parents(
-    family: KDependence, rows: EncodedRows, loss: Loss, arcs_of: ArcsOf, fixed_prior: Array | None = None
+    family: KDependence,
+    rows: EncodedRows,
+    loss: PosteriorLoss,
+    arcs_of: ArcsOf,
+    fixed_prior: Array | None = None,
 ) -> ParentSets:
     """The parents of each column that a greedy search finds.
 

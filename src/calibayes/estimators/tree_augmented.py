@@ -31,7 +31,7 @@ from calibayes.families.network_tables import ParentSets
 from calibayes.families.tree_structures import (
     LARGEST_TABLES,
     Edges,
-    Loss,
+    PosteriorLoss,
     Search,
     StructureScore,
     structure_named,
@@ -303,7 +303,7 @@ class SearchedPreset(JointPreset):
 
     def _with_structure(self, family: Any, given: CandidateColumns, class_prior: ClassPrior) -> Any:
         score = structure_named(self.structure)
-        if not isinstance(score, Loss) or not given.positions:
+        if not isinstance(score, PosteriorLoss) or not given.positions:
             return family
         encoder = given.encoder.fit(given.rows.summary, given.positions)
         classes, names = tuple(map(str, range(given.k))), tuple(map(str, given.positions))

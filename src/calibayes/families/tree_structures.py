@@ -296,7 +296,7 @@ class Information:
 
 
 @dataclass(frozen=True)
-class Loss(ABC):
+class PosteriorLoss(ABC):
     """A loss of p(class | x) that arcs are chosen by."""
 
     folds: int = 5
@@ -313,7 +313,7 @@ class Loss(ABC):
 
 
 @dataclass(frozen=True)
-class ConditionalLikelihood(Loss):
+class ConditionalLikelihood(PosteriorLoss):
     """Choose arcs by the conditional likelihood: the mean of -log p(class | x) falls.
 
     Parameters
@@ -335,7 +335,7 @@ class ConditionalLikelihood(Loss):
 
 
 @dataclass(frozen=True)
-class SoftError(Loss):
+class SoftError(PosteriorLoss):
     """Choose arcs by the soft error: the mean of 1 - p(class | x) falls.
 
     Parameters
