@@ -158,7 +158,7 @@ def test_a_column_without_known_values_is_left_out(estimator):
     np.testing.assert_array_equal(model.predict_proba(X), expected)
     with pytest.raises(ValueError, match="column 'dose' is all missing"):  # further rows may have values
         clone(estimator).partial_fit(empty, y, classes=np.unique(y))
-    with pytest.raises(ValueError, match="is all missing"):
+    with pytest.raises(ValueError, match="no column of X has a known value: all cells are missing"):
         clone(estimator).fit(X.assign(age=np.nan, dose=np.nan, pulse=np.nan), y)
 
 

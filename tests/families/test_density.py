@@ -137,7 +137,7 @@ CASES = {
         (GRID, (SIDE[1] - SIDE[0]) ** 2),
     ),
 }
-APPLICABLE = {name: rule for name, rule in RULES.items() if name not in ("map", "gd", "dfe")}
+APPLICABLE = {name: rule for name, rule in RULES.items() if name not in ("map", "gdt-prior", "gd", "dfe")}
 
 
 def with_missing(columns):

@@ -142,6 +142,10 @@ class Family(Protocol):
         """The proposed statistics, with the current value wherever the proposed one is invalid."""
 
 
+class InvalidUpdateError(ArithmeticError):
+    """An update whose statistics have no valid parameters, under a rule that ends training there."""
+
+
 class Model(Protocol):
     """Class prior and families together: the joint density p(x, class). Immutable; methods are pure."""
 
@@ -201,6 +205,9 @@ class Model(Protocol):
     def keep_valid_classes(self, current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
         """`keep_valid` by class: a class with an invalid statistic keeps the current value of all its statistics."""
 
+    def keep_all(self, current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
+        """The proposed statistics. Raises InvalidUpdateError if one of them is invalid."""
+
     def gradient_step(self, parameters: ModelArrays, direction: ModelArrays, rate: float) -> ModelArrays: ...
 
     def log_prior(self, parameters: ModelArrays) -> float: ...
@@ -232,10 +239,6 @@ class StepControl(Protocol):
         ``previous`` is the step of the update before (None for the first), or after ``rejections`` of this update's steps
         the step that was rejected last.
         """
-
-
-class InvalidUpdateError(ArithmeticError):
-    """An update whose statistics have no valid parameters, under a rule that ends training there."""
 
 
 class Rule(Protocol):

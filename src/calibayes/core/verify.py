@@ -6,7 +6,7 @@ is valid by construction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,6 +91,11 @@ def require_number(name: str, value: Any, least: float = -np.inf, most: float = 
     require(is_number, f"{name} must be a number, got {type(value).__name__}")
     in_range = least <= value <= most and abs(value) < np.inf
     require(bool(in_range), f"{name} must be a finite number between {least:g} and {most:g}, got {value}")
+
+
+def unknown(parameter: str, given: Any, known: Collection[str]) -> ValueError:
+    """The error for a parameter that is none of the known names."""
+    return ValueError(f"{parameter} must be one of {', '.join(map(repr, known))}, got {given!r}")
 
 
 def require_length(name: str, value: Sized, length: int) -> None:

@@ -216,17 +216,17 @@ class Clusters(FixedLayout):
         counts = np.asarray(self.components)
         if counts.ndim and len(counts) < k:
             raise ValueError(f"components are given for {len(counts)} classes, but there are {k}")
-        center, variance = self.numbers.center, self.numbers.variance
+        variance = self.numbers.variance
         deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
-        overall_mean, _ = _weighted_moments(rows, weight, center)
+        overall_mean, _ = _weighted_moments(rows, weight, self.numbers.center)
         class_centers = []
         for c, count in enumerate(counts[:k] if counts.ndim else np.full(k, counts)):
             in_class = codes == c
             class_rows, class_weight = rows[in_class], weight[in_class]
             mean, _ = _weighted_moments(class_rows, class_weight, overall_mean)
-            scaled = (np.where(np.isnan(class_rows), mean, class_rows) - center) / deviation
+            scaled = (np.where(np.isnan(class_rows), mean, class_rows) - mean) / deviation
             centers = _centers(scaled, class_weight, int(count), self.seed)
-            class_centers.append(centers * deviation + center)
+            class_centers.append(centers * deviation + mean)
         _warn_of_few_rows(class_centers, counts, np.bincount(codes[codes >= 0], minlength=k))
         return tuple(class_centers)
 
@@ -257,19 +257,23 @@ def _weighted_moments(rows: Array, weight: Array, default: Array) -> tuple[Array
 
 
 def _centers(scaled: Array, weight: Array, count: int, seed: int) -> Array:
-    """k-means centers of scaled rows, at most as many as there are distinct ones; a row of zeros if there are no rows.
+    """k-means centers of centered rows, at most as many as there are distinct ones; a row of zeros if there are no rows.
 
     Distinct rows are ordered by the ranks of the numbers in each column, whatever the units or the order of the columns.
     """
     if not len(scaled):
         return np.zeros((1, scaled.shape[1]))
+    spread = float(np.abs(scaled[weight > 0]).max(initial=0.0)) or 1.0
+    scaled = scaled / spread
     rounded = scaled.round(SCALED_DIGITS) + 0.0  # means that fill gaps have rounding errors
     _, first, positions = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
     weights = np.bincount(positions.ravel(), weight, minlength=len(first))
     one_class, once = np.zeros(len(first), dtype=np.intp), np.ones(len(first), dtype=np.uint64)
     ranks = [np.unique(column, return_inverse=True)[1].astype(np.uint64) for column in rounded[first].T]
     order = np.argsort(order_hashes(ranks.__getitem__, len(ranks), one_class, once, 0), kind="stable")
-    return cut_points.cluster_centers(scaled[first[order]], weights[order], min(count, len(first)), seed)
+    return spread * cut_points.cluster_centers(
+        scaled[first[order]], weights[order], min(count, len(first)), seed
+    )
 
 
 def _warn_of_few_rows(class_centers: Sequence[Array], counts: Array, rows: Array) -> None:

@@ -12,13 +12,11 @@ from calibayes.estimators.tree_augmented import (
     CandidateColumns,
     Edge,
     JointPreset,
-    SearchedPreset,
     fits,
     most_relevant_columns,
 )
-from calibayes.families import AveragedOneDependence, KDependence
-from calibayes.families.network_tables import ParentSets
-from calibayes.families.tree_structures import LARGEST_TABLES
+from calibayes.families import AveragedOneDependence, ClassPrior, KDependence
+from calibayes.families.tree_structures import LARGEST_TABLES, Edges, StructureScore
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.rules import rule_named
 
@@ -126,7 +124,7 @@ MOST_IN_NETWORK = (64, 32, 16)
 
 
 @estimator
-class KDependenceBayes(SearchedPreset):
+class KDependenceBayes(JointPreset):
     """k-dependence Bayes (KDB): each column may depend on one or two others. Numbers are binned, the rest is categorical.
 
     The columns are taken by decreasing mutual information with the class; the parents of each are those of the columns
@@ -189,9 +187,14 @@ class KDependenceBayes(SearchedPreset):
     """
 
     max_parents: int = 2
+    edges: Edges | None = None
+    structure: str | StructureScore = "information"
 
     _family_name: ClassVar[str] = NETWORK
-    _arcs = structure_search.ordered_arcs
+
+    def _refuse_parts_of_rows(self) -> None:
+        super()._refuse_parts_of_rows()
+        tree_augmented.refuse_search(self.structure)
 
     def _default_bins(self) -> PairBins:
         return PairBins() if self.max_parents == 1 else PairBins(few=16, parts=8)
@@ -199,15 +202,16 @@ class KDependenceBayes(SearchedPreset):
     def _joint_family(self) -> KDependence:
         return KDependence(
             max_parents=whole_number("max_parents", self.max_parents, 1),
-            edges=self._checked_edges(),
+            edges=tree_augmented.edges_of(self.edges, self.structure),
             **self._family_parameters(),
         )
 
-    def _local_family(self) -> KDependence:
-        return self._joint_family()
-
-    def _given_parents(self, family: KDependence, parents: ParentSets) -> KDependence:
-        return replace(family, given=parents)
+    def _with_structure(
+        self, family: KDependence, given: CandidateColumns, class_prior: ClassPrior
+    ) -> KDependence:
+        arcs = structure_search.ordered_arcs
+        found = tree_augmented.searched(self.structure, self._joint_family, arcs, given, class_prior)
+        return family if found is None else replace(family, given=found)
 
     def _joint_columns(self, given: CandidateColumns) -> list[int] | None:
         most, max_cells = MOST_IN_NETWORK[0], self.max_cells

@@ -272,47 +272,39 @@ class JointPreset(TabularNB):
 # -- Presets whose structure may be searched for by predictions of the training rows --------------------------
 
 
-@estimator
-class SearchedPreset(JointPreset):
-    """Parameters of presets whose structure may be chosen by how well the model classifies."""
+def refuse_search(structure: str | StructureScore) -> None:
+    """Raises ValueError if the structure is searched for with all rows at once, so that the model is no sum over rows."""
+    if structure_named(structure).folds:
+        raise ValueError(
+            f"structure={structure!r} is searched for with all rows at once: use structure='information'"
+        )
 
-    edges: Edges | None = None
-    structure: str | StructureScore = "information"
 
-    _arcs: ClassVar[structure_search.ArcsOf]
-    """The arcs that a search may add."""
+def edges_of(edges: Edges | None, structure: str | StructureScore) -> Edges:
+    """Which pairs of columns may be joined."""
+    return checked_edges(edges, structure_named(structure).edges)
 
-    def _refuse_parts_of_rows(self) -> None:
-        super()._refuse_parts_of_rows()
-        if structure_named(self.structure).folds:
-            raise ValueError(
-                f"structure={self.structure!r} is searched for with all rows at once: use structure='information'"
-            )
 
-    def _checked_edges(self) -> Edges:
-        """Which pairs of columns may be joined."""
-        return checked_edges(self.edges, structure_named(self.structure).edges)
+def searched(
+    structure: str | StructureScore,
+    local: Callable[[], KDependence],
+    arcs: structure_search.ArcsOf,
+    given: CandidateColumns,
+    class_prior: ClassPrior,
+) -> ParentSets | None:
+    """The parents of the columns by predictions of the training rows; None if the structure needs no search.
 
-    def _local_family(self) -> KDependence:
-        """The terms of the columns in log p(x, class), for any parents."""
-        raise TypeError(f"{type(self).__name__} has no local terms")
-
-    def _given_parents(self, family: Any, parents: ParentSets) -> Any:
-        """The joint family with given parents."""
-        raise TypeError(f"{type(self).__name__} takes no parents")
-
-    def _with_structure(self, family: Any, given: CandidateColumns, class_prior: ClassPrior) -> Any:
-        score = structure_named(self.structure)
-        if not isinstance(score, PosteriorLoss) or not given.positions:
-            return family
-        encoder = given.encoder.fit(given.rows.summary, given.positions)
-        classes, names = tuple(map(str, range(given.k))), tuple(map(str, given.positions))
-        layout = Layout(classes, **{"columns": names, **encoder.layout()})
-        rows = distinct_rows(encoder, given.rows.summary.sample, score.folds)
-        local = self._local_family().bind(layout)
-        fixed = class_prior.bind(layout).fixed
-        parents = structure_search.searched_parents(local, rows, score, type(self)._arcs, fixed)
-        return self._given_parents(family, parents)
+    ``local`` has the terms of the columns in log p(x, class) for any parents, ``arcs`` those that may be added.
+    """
+    score = structure_named(structure)
+    if not isinstance(score, PosteriorLoss) or not given.positions:
+        return None
+    encoder = given.encoder.fit(given.rows.summary, given.positions)
+    classes, names = tuple(map(str, range(given.k))), tuple(map(str, given.positions))
+    layout = Layout(classes, **{"columns": names, **encoder.layout()})
+    rows = distinct_rows(encoder, given.rows.summary.sample, score.folds)
+    fixed = class_prior.bind(layout).fixed
+    return structure_search.searched_parents(local().bind(layout), rows, score, arcs, fixed)
 
 
 def distinct_rows(encoder: Encoder, sample: Sample, folds: int) -> structure_search.EncodedRows:
@@ -364,7 +356,7 @@ def sorted_edges(names: Sequence[str], found: Iterable[tuple[Any, ...]]) -> list
 
 
 @estimator
-class TreeAugmentedNB(SearchedPreset):
+class TreeAugmentedNB(JointPreset):
     """Tree-augmented naive Bayes (TAN): each column may depend on one other. Numbers are binned, the rest is categorical.
 
     The tree maximizes the mutual information of the columns given the class (Friedman, Geiger and Goldszmidt 1997) and is
@@ -426,12 +418,17 @@ class TreeAugmentedNB(SearchedPreset):
     """
 
     per_class: bool = False
+    edges: Edges | None = None
+    structure: str | StructureScore = "information"
 
     _family_name: ClassVar[str] = TREE
-    _arcs = structure_search.tree_arcs
+
+    def _refuse_parts_of_rows(self) -> None:
+        super()._refuse_parts_of_rows()
+        refuse_search(self.structure)
 
     def _joint_family(self) -> Tree:
-        edges = self._checked_edges()
+        edges = edges_of(self.edges, self.structure)
         search: Search = PerClass(edges) if self.per_class else OneTree(edges)
         return Tree(search=search, **self._family_parameters())
 
@@ -440,10 +437,14 @@ class TreeAugmentedNB(SearchedPreset):
             raise ValueError(
                 f"per_class=True needs structure='information', got {self.structure!r}: one tree is searched"
             )
-        return KDependence(max_parents=1, edges=self._checked_edges(), **self._family_parameters())
+        edges = edges_of(self.edges, self.structure)
+        return KDependence(max_parents=1, edges=edges, **self._family_parameters())
 
-    def _given_parents(self, family: Tree, parents: ParentSets) -> Tree:
-        return replace(family, search=GivenTree(tuple(next(iter(of_column), -1) for of_column in parents)))
+    def _with_structure(self, family: Tree, given: CandidateColumns, class_prior: ClassPrior) -> Tree:
+        found = searched(self.structure, self._local_family, structure_search.tree_arcs, given, class_prior)
+        if found is None:
+            return family
+        return replace(family, search=GivenTree(tuple(next(iter(parents), -1) for parents in found)))
 
     def _joint_columns(self, given: CandidateColumns) -> list[int] | None:
         return tree_columns(given, self.max_cells)

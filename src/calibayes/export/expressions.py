@@ -15,8 +15,9 @@ wrapped in `Once`: it is computed once for each row, wherever it occurs. Rendere
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Any, Literal, TypeAlias, dataclass_transform
 
 FunctionName: TypeAlias = Literal["exp", "log", "sqrt", "floor"]
@@ -375,3 +376,83 @@ def once_in_order(nodes: Sequence[Node], kinds: tuple[type, ...] = (Once,)) -> l
     for once, depth in depths.items():
         layers[depth].append(once)
     return layers
+
+
+# -- Layers: values that are computed once, each from columns of earlier layers ---------------------------------
+
+
+def value_of(node: Node) -> Node:
+    return node.value if isinstance(node, Once) else node
+
+
+def named_layers(outputs: Sequence[Expression]) -> tuple[list[list[Node]], dict[Node, str]]:
+    """The nodes that are columns of inner queries, layer by layer, and the name of the column of each node.
+
+    Cells are read in the first layer: those that a later layer needs are columns of it, once for each cell. There are no layers
+    if the outputs are constant.
+    """
+    first, *others = _postponed(once_in_order(outputs), outputs) or [[]]
+    later = [once.value for layer in others for once in layer]
+    alone = [once.value for once in first if is_read_from_table(once.value)]
+    cells = {_cell_key(cell): cell for node in (*alone, *later, *outputs) for cell in cells_within(node)}
+    computed = [once for once in first if not is_read_from_table(once.value)]
+    layers: list[list[Node]] = [[*cells.values(), *computed], *([*layer] for layer in others)]
+    names: dict[Node, str] = {node: f"v{i}" for i, node in enumerate(chain.from_iterable(layers))}
+    for node in (*alone, *later, *outputs):
+        names |= {cell: names[cells[_cell_key(cell)]] for cell in cells_within(node)}
+    names |= {once: names[once.value] for once in first if is_read_from_table(once.value)}
+    return (layers if names else []), names
+
+
+def _postponed(layers: list[list[Any]], outputs: Sequence[Node]) -> list[list[Any]]:
+    """The layers, with nodes that are needed much later moved there, if fewer inputs than nodes must be carried along for it.
+
+    Thousands of trees over a few values would otherwise be columns of all layers between; databases take long to plan those.
+    """
+    last_use: dict[Node, int] = {}
+    first_use: dict[Node, int] = {}
+
+    def use(node: Node, depth: int) -> None:
+        for part in _inputs(node):
+            last_use[part] = max(last_use.get(part, depth), depth)
+            first_use[part] = min(first_use.get(part, depth), depth)
+
+    for output in outputs:
+        use(output, len(layers))
+        first_use |= {output: len(layers)} if isinstance(output, Once) else {}
+    moved: list[list[Any]] = [[] for _ in layers]
+    for depth in reversed(range(len(layers))):
+        by_latest: dict[int, list[Any]] = {}
+        for node in layers[depth]:
+            by_latest.setdefault(first_use[node] - 1, []).append(node)
+        for latest, nodes in sorted(by_latest.items(), reverse=True):
+            carried = {part for node in nodes for part in _inputs(node) if last_use.get(part, -1) < latest}
+            place = latest if len(carried) < len(nodes) else depth
+            moved[place] += nodes
+            for node in nodes:
+                use(node, place)
+    return moved
+
+
+def _inputs(node: Node) -> list[Node]:
+    """What a node reads from an earlier layer."""
+    return [*once_within(node), *cells_within(value_of(node))]
+
+
+def _cell_key(node: Node) -> Any:
+    """A key that is equal for nodes of the same value of the same cell."""
+    if isinstance(node, TextCode):
+        return node
+    column: Any = node.value if isinstance(node, IsMissing) else getattr(node, "column", node)
+    return type(node), type(column), tuple(getattr(column, field.name) for field in fields(column))
+
+
+def last_uses(layers: Sequence[Sequence[Node]], names: Mapping[Node, str]) -> dict[str, int]:
+    """Column -> the last layer that reads it; the outputs are the last of the layers."""
+    uses = dict.fromkeys(names.values(), 0)
+    for depth, layer in enumerate(layers):
+        for node in layer:
+            direct = [*once_within(node), *cells_within(value_of(node))]
+            direct += [node] if depth == len(layers) - 1 and isinstance(node, Once) else []
+            uses |= {names[part]: depth for part in direct if part in names}
+    return uses

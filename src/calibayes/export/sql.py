@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import singledispatchmethod
-from itertools import chain
 from typing import Any
 
 from calibayes.export import expressions as ex
@@ -494,8 +493,8 @@ def output_names(classes: Sequence[str], dialect: str = "duckdb") -> list[str]:
 
 def select_statement(outputs: Mapping[str, ex.Expression], source: Any, dialect: str) -> Any:
     """The outputs as columns of one SELECT over a table; each layer of values computed once is an inner query."""
-    layers, names = _named_layers(list(outputs.values()))
-    last_use = _last_uses([*layers, list(outputs.values())], names)
+    layers, names = ex.named_layers(list(outputs.values()))
+    last_use = ex.last_uses([*layers, list(outputs.values())], names)
     prefix = _layer_prefix(source.name)
     sources = [source, *(exp.Table(this=_quoted(f"{prefix}{depth}")) for depth in range(len(layers)))]
     inner: dict[str, Any] = {}
@@ -506,7 +505,7 @@ def select_statement(outputs: Mapping[str, ex.Expression], source: Any, dialect:
         _refuse_many(len(stored), dialect)
         renderer = Renderer(dialect, names if depth else {})
         columns = [(name, exp.column(name, quoted=True)) for name in carried]
-        columns += [(names[node], renderer.as_number(_value(node))) for node in layer]
+        columns += [(names[node], renderer.as_number(ex.value_of(node))) for node in layer]
         inner[f"{prefix}{depth}"] = _select(columns, sources[depth])
     renderer = Renderer(dialect, names)
     columns = [(name, renderer.of(value)) for name, value in outputs.items()]
@@ -528,83 +527,6 @@ def _with_inner(select: Any, inner: Mapping[str, Any], dialect: str) -> Any:
         alias = exp.TableAlias(this=_quoted(name))
         select = select.with_(alias, as_=fenced, materialized=dialect in MATERIALIZED or None, copy=False)
     return select
-
-
-def _value(node: ex.Node) -> ex.Node:
-    return node.value if isinstance(node, ex.Once) else node
-
-
-def _named_layers(outputs: Sequence[ex.Expression]) -> tuple[list[list[ex.Node]], dict[ex.Node, str]]:
-    """The nodes that are columns of inner queries, layer by layer, and the name of the column of each node.
-
-    Cells are read in the first layer: those that a later layer needs are columns of it, once for each cell. There are no layers
-    if the outputs are constant.
-    """
-    first, *others = _postponed(ex.once_in_order(outputs), outputs) or [[]]
-    later = [once.value for layer in others for once in layer]
-    alone = [once.value for once in first if ex.is_read_from_table(once.value)]
-    cells = {_cell_key(cell): cell for node in (*alone, *later, *outputs) for cell in ex.cells_within(node)}
-    computed = [once for once in first if not ex.is_read_from_table(once.value)]
-    layers: list[list[ex.Node]] = [[*cells.values(), *computed], *([*layer] for layer in others)]
-    names: dict[ex.Node, str] = {node: f"v{i}" for i, node in enumerate(chain.from_iterable(layers))}
-    for node in (*alone, *later, *outputs):
-        names |= {cell: names[cells[_cell_key(cell)]] for cell in ex.cells_within(node)}
-    names |= {once: names[once.value] for once in first if ex.is_read_from_table(once.value)}
-    return (layers if names else []), names
-
-
-def _postponed(layers: list[list[Any]], outputs: Sequence[ex.Node]) -> list[list[Any]]:
-    """The layers, with nodes that are needed much later moved there, if fewer inputs than nodes must be carried along for it.
-
-    Thousands of trees over a few values would otherwise be columns of all layers between; databases take long to plan those.
-    """
-    last_use: dict[ex.Node, int] = {}
-    first_use: dict[ex.Node, int] = {}
-
-    def use(node: ex.Node, depth: int) -> None:
-        for part in _inputs(node):
-            last_use[part] = max(last_use.get(part, depth), depth)
-            first_use[part] = min(first_use.get(part, depth), depth)
-
-    for output in outputs:
-        use(output, len(layers))
-        first_use |= {output: len(layers)} if isinstance(output, ex.Once) else {}
-    moved: list[list[Any]] = [[] for _ in layers]
-    for depth in reversed(range(len(layers))):
-        by_latest: dict[int, list[Any]] = {}
-        for node in layers[depth]:
-            by_latest.setdefault(first_use[node] - 1, []).append(node)
-        for latest, nodes in sorted(by_latest.items(), reverse=True):
-            carried = {part for node in nodes for part in _inputs(node) if last_use.get(part, -1) < latest}
-            place = latest if len(carried) < len(nodes) else depth
-            moved[place] += nodes
-            for node in nodes:
-                use(node, place)
-    return moved
-
-
-def _inputs(node: ex.Node) -> list[ex.Node]:
-    """What a node reads from an earlier layer."""
-    return [*ex.once_within(node), *ex.cells_within(_value(node))]
-
-
-def _cell_key(node: ex.Node) -> Any:
-    """A key that is equal for nodes of the same value of the same cell."""
-    if isinstance(node, ex.TextCode):
-        return node
-    column: Any = node.value if isinstance(node, ex.IsMissing) else getattr(node, "column", node)
-    return type(node), type(column), tuple(getattr(column, field.name) for field in fields(column))
-
-
-def _last_uses(layers: Sequence[Sequence[ex.Node]], names: Mapping[ex.Node, str]) -> dict[str, int]:
-    """Column -> the last layer that reads it; the outputs are the last of the layers."""
-    uses = dict.fromkeys(names.values(), 0)
-    for depth, layer in enumerate(layers):
-        for node in layer:
-            direct = [*ex.once_within(node), *ex.cells_within(_value(node))]
-            direct += [node] if depth == len(layers) - 1 and isinstance(node, ex.Once) else []
-            uses |= {names[part]: depth for part in direct if part in names}
-    return uses
 
 
 def _refuse_many(count: int, dialect: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from calibayes.core import abilities, verify
-from calibayes.core.protocols import Array, Arrays, Block, Family, Layout, ModelArrays
+from calibayes.core.protocols import Array, Arrays, Block, Family, InvalidUpdateError, Layout, ModelArrays
 from calibayes.families.density import UNBOUND
 from calibayes.kernels import moments
 from calibayes.kernels.dispatch import on_host
@@ -326,6 +326,13 @@ class Product:
         statistics = {name: _keep(current[name], proposed[name], mask) for name, mask in masks.items()}
         sizes = [mask[: len(a)].sum() * a[0].size for n, mask in masks.items() for a in proposed[n].values()]
         return statistics, int(sum(sizes))
+
+    def keep_all(self, current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
+        """The proposed statistics. Raises InvalidUpdateError if one of them is invalid."""
+        statistics, frozen = self.keep_valid(current, proposed)
+        if frozen:
+            raise InvalidUpdateError(f"{frozen} statistics would be invalid")
+        return statistics, 0
 
     # -- parameters ----------------------------------------------------------------------------------------------
 

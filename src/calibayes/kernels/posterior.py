@@ -112,6 +112,21 @@ def log_normalize(log_joint: Array) -> tuple[Array, Array]:
     return shifted - log_sum, (top + log_sum)[:, 0]
 
 
+def joint_log_likelihood(log_joint: Array, onehot: Array) -> Array:
+    """log p(x, true class) of each row, 0 for a row without a label."""
+    return np.sum(log_joint * onehot, axis=1)
+
+
+def conditional_log_likelihood(log_joint: Array, onehot: Array) -> Array:
+    """log p(true class | x) of each row, 0 for a row without a label."""
+    return np.sum(log_normalize(log_joint)[0] * onehot, axis=1)
+
+
+def unlabeled_rows(onehot: Array) -> Array:
+    """1 for a row without a label, else 0."""
+    return 1.0 - np.sum(onehot, axis=1)
+
+
 @twin(native_first_largest)
 def first_largest(rows: Array) -> Array:
     """Position of the largest entry of each row of (n, k), the first of equal ones, (n,)."""

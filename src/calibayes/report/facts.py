@@ -368,6 +368,8 @@ def _model_surprise(model: Any, rows: ReportRows, stages: Stages) -> SurpriseFac
     d = rows.frame.shape[1]
     if not (hasattr(model, "score_samples") and hasattr(model, "surprise")):
         why = f"{type(model).__name__} has no density p(x); a generative model such as NaiveBayes has one"
+    elif not hasattr(model, "predict_log_proba"):
+        why = f"{type(model).__name__} predicts no probabilities, which a record of rows for comparison needs"
     elif d > SURPRISE_COLUMNS:
         why = f"each of the {d} columns takes one prediction of every row, which is slow; call model.surprise(X) for a few rows"
     else:

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add as add_arrays
-from operator import attrgetter
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from calibayes.core.abilities import Conjugate, CountStatistics, NaturalParameters, Penalized, PriorDirection
 from calibayes.core.named_arrays import add, combine
-from calibayes.core.protocols import (
-    Array,
-    Family,
-    InvalidUpdateError,
-    Model,
-    ModelArrays,
-    Rule,
-    State,
-    StepControl,
-    resolve,
+from calibayes.core.protocols import Array, Family, Model, ModelArrays, Rule, State, StepControl, resolve
+from calibayes.core.verify import require_number, unknown
+from calibayes.kernels.posterior import (
+    conditional_log_likelihood,
+    joint_log_likelihood,
+    log_normalize,
+    unlabeled_rows,
 )
-from calibayes.kernels.posterior import log_normalize
 
 LONGEST = 1e6
 """Longest step that is accepted; longer ones overflow."""
@@ -133,30 +128,9 @@ def step_control(step: float | StepControl | None, default: StepControl) -> Step
 # -- What happens to an update whose statistics have no valid parameters, such as a negative count -----------
 
 
-def _all_or_end(model: Model) -> Callable[[ModelArrays, ModelArrays], tuple[ModelArrays, int]]:
-    """From current and proposed statistics to the proposed ones. Raises InvalidUpdateError if one of them is invalid."""
-
-    def checked(current: ModelArrays, proposed: ModelArrays) -> tuple[ModelArrays, int]:
-        statistics, frozen = model.keep_valid(current, proposed)
-        if frozen:
-            raise InvalidUpdateError(f"{frozen} statistics would be invalid")
-        return statistics, 0
-
-    return checked
-
-
-INVALID: Mapping[str, Callable[[Model], Any]] = {
-    "freeze": attrgetter("keep_valid"),
-    "by_class": attrgetter("keep_valid_classes"),
-    "stop": _all_or_end,
-}
-"""Name -> from a model to the function of current and proposed statistics that gives those after the update."""
+INVALID = {"freeze": "keep_valid", "by_class": "keep_valid_classes", "stop": "keep_all"}
+"""Name -> the method of a model that gives the statistics after an update from current and proposed ones."""
 STOPS = ("objective", "soft_error")
-
-
-def unknown(name: str, given: Any, known: Collection[str]) -> ValueError:
-    """The error for a parameter that is none of the known names."""
-    return ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}")
 
 
 class Update:
@@ -181,7 +155,11 @@ class Update:
     generative_weight: float | None = None
 
     def entry_weights(self, onehot: Array, posterior: Array) -> Array:
-        return onehot + self.unlabeled * _unknown(onehot)[:, None] * posterior if self.unlabeled else onehot
+        return (
+            onehot + self.unlabeled * unlabeled_rows(onehot)[:, None] * posterior
+            if self.unlabeled
+            else onehot
+        )
 
     def begin(self, model: Model, statistics: ModelArrays) -> State:
         return State(statistics, model.parameters(statistics), statistics)
@@ -196,7 +174,7 @@ class Update:
         self, model: Model, state: State, direction: ModelArrays, step: float, size: float, share: float = 1.0
     ) -> tuple[State, int]:
         proposed = combine(1.0 - step * share * self.shrink, state.value, step, direction)
-        statistics, frozen = INVALID[self.invalid](model)(state.value, proposed)
+        statistics, frozen = getattr(model, INVALID[self.invalid])(state.value, proposed)
         return self.begin(model, statistics), frozen
 
 
@@ -221,14 +199,14 @@ class Blend(Update):
         return self.g * self.unlabeled
 
     def weights(self, onehot: Array, posterior: Array) -> Array:
-        unknown = _unknown(onehot)[:, None]
+        unknown = unlabeled_rows(onehot)[:, None]
         return onehot - ((1.0 - self.g) * (1.0 - unknown) - self.weight_of_unlabeled * unknown) * posterior
 
     def objective(self, log_joint: Array, onehot: Array) -> Array | None:
         parts = ((self.g, joint_log_likelihood), (1.0 - self.g, conditional_log_likelihood))
         gains = [share * part(log_joint, onehot) for share, part in parts if share]
         if self.weight_of_unlabeled:
-            gains.append(self.weight_of_unlabeled * _unknown(onehot) * log_normalize(log_joint)[1])
+            gains.append(self.weight_of_unlabeled * unlabeled_rows(onehot) * log_normalize(log_joint)[1])
         return reduce(add_arrays, gains)
 
 
@@ -237,28 +215,10 @@ def exactly_penalized(family: Family) -> Family:
     return family.exact() if isinstance(family, Penalized) else family
 
 
-def checked_share(name: str, value: Any) -> float:
-    """A weight of rows or of a prior. Raises ValueError unless it is a finite number from 0 on."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not is_number or not 0 <= float(value) <= LONGEST:
-        raise ValueError(f"{name} must be a number from 0 to {LONGEST:g}, got {value!r}")
-    return float(value)
-
-
 def take_unlabeled(rule: Any) -> None:
     """Note that a rule takes rows without a label if their weight is positive. Raises ValueError if it is no weight."""
-    is_positive = checked_share("unlabeled", rule.unlabeled) > 0
-    object.__setattr__(rule, "uses_unlabeled", is_positive)
-
-
-def joint_log_likelihood(log_joint: Array, onehot: Array) -> Array:
-    """log p(x, true class) of each row, 0 for a row without a label."""
-    return np.sum(log_joint * onehot, axis=1)
-
-
-def conditional_log_likelihood(log_joint: Array, onehot: Array) -> Array:
-    """log p(true class | x) of each row, 0 for a row without a label."""
-    return np.sum(log_normalize(log_joint)[0] * onehot, axis=1)
+    require_number("unlabeled", rule.unlabeled, 0.0, LONGEST)
+    object.__setattr__(rule, "uses_unlabeled", rule.unlabeled > 0)
 
 
 @dataclass(frozen=True)
@@ -339,6 +299,7 @@ class RC(Blend):
     control: StepControl = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "rc"
+    papers_step: ClassVar[float] = 0.1
 
     def __post_init__(self) -> None:
         if repr(self.invalid) not in map(repr, INVALID):
@@ -351,16 +312,18 @@ class RC(Blend):
         object.__setattr__(self, "control", step_control(self.step, Backtracking()))
 
     @classmethod
-    def paper(cls, step: float = 0.1, invalid: str = "freeze") -> Self:
-        """Algorithm 1 of rc-generative-2025: a fixed step, until the soft error rises; its lowest value is kept.
+    def paper(cls, step: float | None = None, invalid: str = "freeze") -> Self:
+        """Algorithm 1 of rc-generative-2025: a fixed step (0.1, for TM 1), until the soft error rises; its lowest value is kept.
 
         The papers count the start as iteration 1, so that their 64 iterations are ``max_iter=63``. With ``stop=None`` an
         estimator makes all of them, and uses the one with the lowest soft error, as their tables do.
 
         >>> RC.paper()
         RC(step=0.1, invalid='freeze', stop='soft_error', unlabeled=0.0)
+        >>> TM.paper(invalid="stop")
+        TM(step=1.0, invalid='stop', stop='soft_error', unlabeled=0.0)
         """
-        return cls(step, invalid, "soft_error")
+        return cls(cls.papers_step if step is None else step, invalid, "soft_error")
 
 
 @dataclass(frozen=True)
@@ -378,15 +341,7 @@ class TM(RC):
     step: float | StepControl | None = 1.0
 
     name: ClassVar[str] = "tm"
-
-    @classmethod
-    def paper(cls, step: float = 1.0, invalid: str = "freeze") -> Self:
-        """`RC.paper` with step 1.
-
-        >>> TM.paper(invalid="stop")
-        TM(step=1.0, invalid='stop', stop='soft_error', unlabeled=0.0)
-        """
-        return super().paper(step, invalid)
+    papers_step: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True)
@@ -434,7 +389,7 @@ class GDT(Blend):
             raise ValueError(f"lam must lie between 0 and 1, got {self.lam}")
         take_unlabeled(self)
         if self.prior_weight is not None:
-            checked_share("prior_weight", self.prior_weight)
+            require_number("prior_weight", self.prior_weight, 0.0, LONGEST)
         longest = Backtracking.most if self.lam == 0 else min(Backtracking.most, 1.0 / self.lam)
         object.__setattr__(self, "control", step_control(self.step, Backtracking(most=longest)))
         for name in ("shrink", "g", *(["generative_weight"] if self.generative_weight is not None else [])):
@@ -624,11 +579,6 @@ class EM(ML):
 
     def adapt(self, family: Family) -> Family:
         return exactly_penalized(family)
-
-
-def _unknown(onehot: Array) -> Array:
-    """1 for a row without a label, else 0."""
-    return 1.0 - np.sum(onehot, axis=1)
 
 
 # -- Rules by their short names ------------------------------------------------------------------------------
