@@ -21,6 +21,7 @@ from calibayes.testing import LabeledTable, assert_posterior_or_clear_error, tab
 from calibayes.testing.random_tables import is_clear
 from tests.contract.kept_tables import KEPT
 from tests.contract.random_fits import tried
+from tests.contract.random_parameters import KEEP, OF_THE_TABLE, VALUES
 from tests.contract.test_scikit_learn import ESTIMATORS
 from tests.seeds import SEED
 
@@ -93,6 +94,12 @@ def test_any_table_ends_in_a_posterior_or_a_clear_error(estimator, tmp_path):
 def test_tables_that_failed_once(name):
     estimator, table = KEPT[name]
     assert_posterior_or_clear_error(clone(estimator), table)
+
+
+def test_every_parameter_has_random_values():
+    known = {*KEEP, *OF_THE_TABLE, *VALUES}
+    missing = {type(one).__name__: set(one.get_params(deep=False)) - known for one in CLASSIFIERS}
+    assert not {name: parameters for name, parameters in missing.items() if parameters}
 
 
 def test_random_parameters_on_random_tables():

@@ -251,8 +251,8 @@ def test_unlabeled_rows_need_a_rule_that_takes_them():
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [
-        (GDT, {"unlabeled": -1}, "unlabeled must be a finite number between 0 and 1e.06, got -1"),
-        (RC, {"unlabeled": np.nan}, "unlabeled must be a finite number between 0 and 1e.06, got nan"),
+        (GDT, {"unlabeled": -1}, r"unlabeled must be a finite number between 0 and 1e\+06, got -1"),
+        (RC, {"unlabeled": np.nan}, r"unlabeled must be a finite number between 0 and 1e\+06, got nan"),
         (EM, {"unlabeled": 0}, "must be positive for EM"),
         (GDT, {"prior_weight": "1"}, "prior_weight must be a number, got str"),
         (GDT, {"prior_weight": True}, "prior_weight must be a number, got bool"),

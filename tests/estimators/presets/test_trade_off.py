@@ -76,7 +76,9 @@ class TestUnlabeledRows:
         X, y = table()
         with pytest.raises(ValueError, match="missing labels"):
             cb.TradeOffCV(lams=[1.0]).fit(X, np.where(y == "x", None, y))
-        with pytest.raises(ValueError, match="unlabeled must be a finite number between 0 and 1e.06, got -1"):
+        with pytest.raises(
+            ValueError, match=r"unlabeled must be a finite number between 0 and 1e\+06, got -1"
+        ):
             cb.TradeOffCV(lams=[1.0], unlabeled=-1.0).fit(X, y)
 
     def test_the_weight_of_the_prior(self):
