@@ -140,3 +140,16 @@ def test_a_tree_for_each_class_is_not_searched_for(score):
     X, y = parity(60)
     with pytest.raises(ValueError, match="per_class=True needs structure='information'"):
         cb.TreeAugmentedNB(structure=score, per_class=True).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_flags_in_all_combinations_are_told_apart_by_how_often_they_occur(seed):
+    """Their distinct rows are the same in any order of the columns: only weights deal them to folds in the same way."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 200)
+    flags = rng.random((200, 3)) < (0.3 + 0.15 * y)[:, None]
+    X, order = np.column_stack([flags, flags[:, 2]]).astype(float), rng.permutation(4)
+    for structure in ("conditional_likelihood", "soft_error"):
+        model = cb.TreeAugmentedNB(structure=structure, rule="ml")
+        expected = model.fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(model.fit(X[:, order], y).predict_proba(X[:, order]), expected, atol=1e-9)
