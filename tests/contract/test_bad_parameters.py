@@ -93,6 +93,11 @@ def test_bad_parts(make, message):
         (cb.GaussianNB(priors="even"), "priors must be numbers, one for each class, got 'even'"),
         (cb.MultinomialNB(alpha="large"), "alpha must be a number or an array of numbers, got 'large'"),
         (cb.NaiveBayes(alpha="large"), "alpha must be a number or an array of numbers, got 'large'"),
+        (
+            cb.LogUnivariateClassifier(penalty=[]),
+            r"loss must be .* and penalty 'l2' or 'l1', got 'log' and \[\]",
+        ),
+        (cb.LogUnivariateClassifier(scoring=[]), r"scoring must be one of .*, got \[\]"),
         (cb.LogUnivariateClassifier(C="large"), "C must be a number or an array of numbers, got 'large'"),
         (cb.TradeOffCV(lams=None), "lams? must be a number .* got"),
         (cb.TradeOffCV(lams="all"), "lams must be a number or an array of numbers, got 'all'"),

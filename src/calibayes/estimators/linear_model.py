@@ -426,15 +426,19 @@ class LogDensityClassifier(Classifier, LogDensityRecipe):
 
     def _linear_loss(self) -> Loss:
         """The loss that ``loss`` and ``penalty`` name. Raises ValueError if they are unknown."""
-        if (self.loss, self.penalty) not in LOSSES:
-            given = f"{self.loss!r} and {self.penalty!r}"
-            raise ValueError(f"loss must be 'log' or 'hinge' and penalty 'l2' or 'l1', got {given}")
+        given: list[Any] = [self.loss, self.penalty]
+        if not all(isinstance(name, str) for name in given) or tuple(given) not in LOSSES:
+            loss, penalty = map(repr, given)
+            raise ValueError(
+                f"loss must be 'log' or 'hinge' and penalty 'l2' or 'l1', got {loss} and {penalty}"
+            )
         return LOSSES[self.loss, self.penalty]
 
     def _scoring(self) -> str:
-        if self.scoring not in SCORINGS:
-            raise ValueError(f"scoring must be one of {', '.join(SCORINGS)}, got {self.scoring!r}")
-        return self.scoring
+        scoring: Any = self.scoring
+        if not isinstance(scoring, str) or scoring not in SCORINGS:
+            raise ValueError(f"scoring must be one of {', '.join(SCORINGS)}, got {scoring!r}")
+        return scoring
 
     def _costs(self) -> list[float]:
         """The values of C, ascending."""
