@@ -113,8 +113,9 @@ class GenerativeClassifier(GenerativeEstimator):
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
         if self.families is None:
-            kinds = tabular.kinds_and_default(self.kinds, NUMERIC_KIND)
-            return tabular.specifications(*kinds, tabular.KindChoices())
+            given = tabular.check_kinds(self.kinds)
+            numeric = tabular.AUTO if self.kinds == tabular.AUTO else NUMERIC_KIND
+            return tabular.specifications(given, numeric, tabular.KindChoices())
         if self.kinds is not None:
             raise ValueError("give families or kinds, not both")
         return self.families
@@ -122,7 +123,7 @@ class GenerativeClassifier(GenerativeEstimator):
     def _given_columns(self, table: Table) -> dict[int, str]:
         """Position -> kind of the columns that ``kinds`` or ``families`` name."""
         if self.families is None:
-            return tabular.given_columns(tabular.kinds_and_default(self.kinds, "")[0], table)
+            return tabular.given_columns(tabular.check_kinds(self.kinds), table)
         named = named_columns(self.families, table)
         return {j: CATEGORICAL if are_levels else NUMERIC for j, are_levels in named.items()}
 

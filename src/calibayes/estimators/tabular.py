@@ -98,23 +98,18 @@ def likeliest(summary: Any, j: int) -> str:
     return summary.cached((AUTO, j), lambda: likeliest_kind(summary, j, densities))
 
 
-def kinds_and_default(given: Any, numeric: str) -> tuple[ColumnKinds, str]:
-    """The given kinds, and the kind of other columns of numbers, which ``kinds="auto"`` leaves to the data."""
-    is_auto = isinstance(given, str) and given == AUTO
-    return ({}, AUTO) if is_auto else (check_kinds(given), numeric)
-
-
 def refuse_auto(given: Any) -> None:
     """Raises ValueError if kinds are chosen by all training rows, so that the model is no sum over rows."""
-    kinds, default = kinds_and_default(given, "")
-    if AUTO in (default, *kinds.values()):
+    if AUTO in check_kinds(given).values() or given == AUTO:
         raise ValueError(
             "the kind 'auto' is chosen by all rows at once: give the kinds that `schema_` shows instead"
         )
 
 
 def check_kinds(given: Any) -> ColumnKinds:
-    """The given kinds. Raises ValueError if one is unknown."""
+    """The given kinds, none for "auto". Raises ValueError if one is unknown."""
+    if isinstance(given, str) and given == AUTO:
+        return {}
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -189,7 +184,7 @@ def specifications(given: ColumnKinds, numeric: str, choices: KindChoices) -> li
 
 def kinds_schema(given: Any, binding: ColumnBinding, summary: TableSummary) -> Schema:
     """The schema of a table whose columns were bound by kind."""
-    kinds = given_kinds(kinds_and_default(given, "")[0], summary)
+    kinds = given_kinds(check_kinds(given), summary)
     by_user = frozenset(j for j, kind in kinds.items() if kind != AUTO)
     return schema(summary, binding.encoders, binding.chosen, by_user)
 
@@ -224,11 +219,12 @@ class TabularNB(GenerativeEstimator):
         raise TypeError(f"{type(self).__name__} chooses no families")
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
-        return specifications(*kinds_and_default(self.kinds, self._numeric_kind), self._choices())
+        given = check_kinds(self.kinds)
+        return specifications(given, AUTO if self.kinds == AUTO else self._numeric_kind, self._choices())
 
     def _given_columns(self, table: Table) -> dict[int, str]:
         """Position -> kind of the columns whose kind is given."""
-        return given_columns(kinds_and_default(self.kinds, "")[0], table)
+        return given_columns(check_kinds(self.kinds), table)
 
     def _refuse_parts_of_rows(self) -> None:
         super()._refuse_parts_of_rows()
@@ -303,11 +299,12 @@ class NaiveBayes(TabularNB):
 
     def _families(self) -> Sequence[tuple[Any, ...]]:
         numeric_kind = "kernel" if self.discretize is None else "binned"
-        return specifications(*kinds_and_default(self.kinds, numeric_kind), self._choices())
+        given = check_kinds(self.kinds)
+        return specifications(given, AUTO if self.kinds == AUTO else numeric_kind, self._choices())
 
     def _choices(self) -> KindChoices:
         most = whole_number("n_bins", DEFAULT_BINS if self.n_bins is None else self.n_bins, 1)
-        is_binned = self.discretize is not None or "binned" in kinds_and_default(self.kinds, "")[0].values()
+        is_binned = self.discretize is not None or "binned" in check_kinds(self.kinds).values()
         if self.n_bins is not None and not is_binned:
             raise ValueError(BINS_WITHOUT_DISCRETIZE)
         bins = bins_named("kmeans" if self.discretize is None else self.discretize, most)

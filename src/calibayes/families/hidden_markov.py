@@ -13,7 +13,12 @@ from calibayes.core import verify
 from calibayes.core.protocols import Array, Arrays, Layout, ValidStatistics
 from calibayes.families.counts import floored, keep_nonnegative
 from calibayes.families.density import UNBOUND
-from calibayes.families.markov_chain import require_one_column, require_pseudo_count, require_whole_number
+from calibayes.families.markov_chain import (
+    require_alpha_or_prior,
+    require_one_column,
+    require_pseudo_count,
+    require_whole_number,
+)
 from calibayes.families.priors import Dirichlet
 from calibayes.kernels import level_counts
 
@@ -66,10 +71,7 @@ class HiddenMarkov:
         require_whole_number("states of a HiddenMarkov", self.states, 1)
         require_whole_number("seed of a HiddenMarkov", self.seed, 0)
         require_pseudo_count("alpha of a HiddenMarkov", self.alpha)
-        if self.prior is not None and not isinstance(self.prior, Dirichlet):
-            raise ValueError(f"the prior of a HiddenMarkov must be a Dirichlet() or None, got {self.prior!r}")
-        if self.prior is not None and self.alpha:
-            raise ValueError("give alpha or prior, not both")
+        require_alpha_or_prior(self)
 
     @property
     def _symbols(self) -> int:

@@ -76,10 +76,7 @@ class MarkovChain(SkipsMissing):
         require_whole_number("positions of a MarkovChain", self.positions, 0)
         for name in ("back_off", "alpha"):
             require_pseudo_count(f"{name} of a MarkovChain", getattr(self, name))
-        if self.prior is not None and not isinstance(self.prior, Dirichlet):
-            raise ValueError(f"the prior of a MarkovChain must be a Dirichlet() or None, got {self.prior!r}")
-        if self.prior is not None and self.alpha:
-            raise ValueError("give alpha or prior, not both")
+        require_alpha_or_prior(self)
 
     # -- which count a position of a sequence belongs to ---------------------------------------------------------------
 
@@ -283,6 +280,15 @@ def require_whole_number(name: str, value: Any, least: int, most: int | None = N
     if not is_whole or value < least or (most is not None and value > most):
         limits = f"from {least} on" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be a whole number {limits}, got {value!r}")
+
+
+def require_alpha_or_prior(family: Any) -> None:
+    """Raises ValueError unless counts are smoothed by pseudo-counts, by a Dirichlet prior, or not at all."""
+    if family.prior is not None and not isinstance(family.prior, Dirichlet):
+        name = type(family).__name__
+        raise ValueError(f"the prior of a {name} must be a Dirichlet() or None, got {family.prior!r}")
+    if family.prior is not None and family.alpha:
+        raise ValueError("give alpha or prior, not both")
 
 
 def require_pseudo_count(name: str, value: Any) -> None:

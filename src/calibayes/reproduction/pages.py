@@ -127,6 +127,10 @@ HEAD = """# Reproduction of the papers
 Each section names the command that wrote it; data sets that are not available are omitted. Table entries are
 *ours / published*: the number computed by calibayes and the one printed in the paper. A star marks differences larger
 than the published spread, or than one unit of the last printed digit if no spread is published.
+
+Counted apart are numbers that do not follow the rules of this project, but evidently those of the paper (test rows in the
+training, other versions of a data file, other updates), and numbers of data sets that earlier counts did not have. In the lines
+"with versions counted apart" a published number counts as reproduced if our usual number or such a version reproduces it.
 """
 
 
