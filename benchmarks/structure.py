@@ -1,6 +1,6 @@
 """Held-out error and log loss of trees and k-dependence Bayes by what their structure is chosen by.
 
-`CALIBAYES_DATA=FOLDER python benchmarks/structure.py` prints the tables of docs/lab/0071-structure-search.md: repeated random
+`CALIBAYES_DATA=FOLDER python benchmarks/structure.py` prints the tables of docs/lab/0065-structure-search.md: repeated random
 splits of 15 data sets NAME.csv.gz (last column: target) in that folder. Each number beside the first is a difference on the same
 splits. ``--out`` names a file that keeps the results of each fit, so that another call goes on; ``--quick`` runs everything
 on two splits of the penguins that ship.
