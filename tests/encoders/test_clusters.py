@@ -112,3 +112,17 @@ def test_encoders_with_different_clusters_are_not_united():
     with pytest.raises(ValueError, match="models with different clusters"):
         parts[0].unite(parts[1])
     assert Clusters(1).fit(summary_of(table, np.ones(len(X)), codes), range(2)).data_dependence == ""
+
+
+def test_flags_in_all_combinations_have_the_same_clusters_in_any_order_of_columns():
+    """Only how often its rows occur tells such a column from another."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, codes = (rng.random((400, 4)) < [0.5, 0.45, 0.55, 0.5]).astype(float), np.arange(400) % 2
+        order = rng.permutation(4)
+        pairs = zip(
+            fitted_seeds(X, codes, components=3),
+            fitted_seeds(X[:, order], codes, components=3),
+            strict=True,
+        )
+        assert all(np.allclose(ours[:, order], other, rtol=1e-8) for ours, other in pairs), seed

@@ -16,7 +16,7 @@ from calibayes.core.verify import require, require_columns, require_finite
 from calibayes.encoders.encoder import DataIndependent, FixedLayout, is_same
 from calibayes.kernels import cut_points
 from calibayes.kernels.event_counts import columns_where, is_sparse
-from calibayes.tables.summary import TableSummary, order_hashes
+from calibayes.tables.summary import TableSummary, content_order
 from calibayes.tables.table import Table, numeric_matrix
 
 SCALED_DIGITS = 9
@@ -268,9 +268,8 @@ def _centers(scaled: Array, weight: Array, count: int, seed: int) -> Array:
     rounded = scaled.round(SCALED_DIGITS) + 0.0  # means that fill gaps have rounding errors
     _, first, positions = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
     weights = np.bincount(positions.ravel(), weight, minlength=len(first))
-    one_class, once = np.zeros(len(first), dtype=np.intp), np.ones(len(first), dtype=np.uint64)
-    ranks = [np.unique(column, return_inverse=True)[1].astype(np.uint64) for column in rounded[first].T]
-    order = np.argsort(order_hashes(ranks.__getitem__, len(ranks), one_class, once, 0), kind="stable")
+    ranks = [np.unique(column, return_inverse=True)[1] for column in rounded[first].T]
+    order = content_order(np.transpose(ranks), weights, np.zeros(len(first), dtype=np.intp))
     return spread * cut_points.cluster_centers(
         scaled[first[order]], weights[order], min(count, len(first)), seed
     )

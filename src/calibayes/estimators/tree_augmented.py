@@ -44,7 +44,7 @@ from calibayes.model.checked_rows import TrainingRows
 from calibayes.model.parameters import estimator, number, whole_number
 from calibayes.model.recipe import Specification
 from calibayes.model.splits import assign_folds, rows_by_weight
-from calibayes.tables.summary import Sample, TableSummary, order_hashes
+from calibayes.tables.summary import Sample, TableSummary, content_order
 from calibayes.tables.table import Table
 
 # -- Which columns are part of a tree, if the tables of all pairs of columns would be too large --------------
@@ -307,10 +307,6 @@ def searched(
     return structure_search.searched_parents(local().bind(layout), rows, score, arcs, fixed)
 
 
-WEIGHT_STEPS = 2**40
-"""In so many parts of all weight, weights of distinct rows are compared."""
-
-
 def distinct_rows(encoder: Encoder, sample: Sample, folds: int) -> structure_search.EncodedRows:
     """The distinct encoded rows with a label, ordered and dealt to folds by their content and weight alone.
 
@@ -322,12 +318,7 @@ def distinct_rows(encoder: Encoder, sample: Sample, folds: int) -> structure_sea
     cells = np.column_stack([encoder.encode(sample.table)[labeled], labels[labeled]]).astype(np.int32)
     cells, which = np.unique(cells, axis=0, return_inverse=True)
     total = np.bincount(which.ravel(), weights, minlength=len(cells))
-    # Weights tell columns apart whose distinct rows are the same, such as two flags in all combinations.
-    shares = np.rint(total / total.sum() * WEIGHT_STEPS).astype(np.int64)
-    words = np.column_stack([cells[:, :-1], shares]).astype(np.uint64)
-    once = np.ones(len(cells), dtype=np.uint64)
-    hashes = order_hashes(lambda j: words[:, j], words.shape[1], cells[:, -1], once, 0)
-    order = np.argsort(hashes, kind="stable")
+    order = content_order(cells[:, :-1], total, cells[:, -1])
     cells, total = cells[order], total[order]
     unit = weight_of_one(weights if whole_counts(total) is None else total)
     copies = np.maximum(np.rint(total / unit), 1.0).astype(np.intp)

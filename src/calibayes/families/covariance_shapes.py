@@ -188,12 +188,12 @@ class Full:
         isolated = np.where(columns | columns[:, None], 0.0, covariance)
         return isolated + np.diag(np.where(columns, variances, 0.0))
 
-    def pivots(self, covariance: Array) -> Array:
-        """The conditional variance of each column given the columns before it, (g, d).
+    def unexplained(self, covariance: Array) -> Array:
+        """The variance of each column given all others, (g, d).
 
         Not all are positive if the covariance is not positive definite.
         """
-        return gaussian_density.all_pivots(covariance)
+        return gaussian_density.all_unexplained(covariance)
 
     def covariance_parameters(self, covariance: Array, k: int) -> Arrays:
         """The covariance (g, ...) as parameters of k classes, with what the log density needs of it."""
@@ -323,7 +323,7 @@ class Diagonal(Full):
     def isolate(self, covariance: Array, columns: Array, variances: Array | float) -> Array:
         return np.where(columns, variances, covariance)
 
-    def pivots(self, covariance: Array) -> Array:
+    def unexplained(self, covariance: Array) -> Array:
         return covariance
 
     def covariance_parameters(self, covariance: Array, k: int) -> Arrays:

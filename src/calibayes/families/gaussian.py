@@ -68,7 +68,7 @@ def reason(counts: Array, is_constant: Array, is_determined: Array, layout: Layo
     is_constant : (d,) booleans
         Columns without variance within the class.
     is_determined : (d,) booleans
-        Columns without variance given the columns before them.
+        Columns without variance given others.
     """
     is_unknown = np.broadcast_to(counts <= 0, is_constant.shape)
     if is_unknown.any():
@@ -225,7 +225,7 @@ class Gaussian(ClassCenters):
     # -- validity ------------------------------------------------------------------------------------------------
 
     def _unexplained(self, statistics: Arrays) -> Array:
-        """Conditional variance of each column given those before it, as a share of its second moment, (g, d).
+        """Variance of each column given all others, as a share of its second moment, (g, d).
 
         Prior and regularizer are included.
         """
@@ -233,14 +233,14 @@ class Gaussian(ClassCenters):
         count = as_matrix(statistics["count"])
         size = self.sizes(count)
         scale = np.abs(self.shape.variances(statistics["second"])) / size
-        pivots = self.shape.pivots(covariance)
+        left = self.shape.unexplained(covariance)
         if self.offsets is not None:
-            pivots = np.where(pivots > self.resolution, pivots, 0.0)
+            left = np.where(left > self.resolution, left, 0.0)
         # A second moment of 0 (an empty class, all rows at the center) must not overflow the ratio.
-        return pivots / np.maximum(np.maximum(scale, SINGULAR**2 * np.abs(pivots)), np.finfo(float).tiny)
+        return left / np.maximum(np.maximum(scale, SINGULAR**2 * np.abs(left)), np.finfo(float).tiny)
 
     def _determined(self, statistics: Arrays) -> Array:
-        """Columns that are determined by the columns before them, so that the covariance is singular, (g, d)."""
+        """Columns that are determined by the others, so that the covariance is singular, (g, d)."""
         return ~(self._unexplained(statistics) > SINGULAR)
 
     def keep_valid(self, current: Arrays, proposed: Arrays) -> ValidStatistics:

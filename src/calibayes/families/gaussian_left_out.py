@@ -49,10 +49,10 @@ def by_class(family: Any, x: Array, left_out: LeftOut) -> Array:
 
 def _least_remaining(family: Any, left_out: LeftOut) -> Array:
     """The share of each determinant that must remain without a row, (g,), so that no column is determined by the others."""
-    pivots = family.shape.pivots(left_out.parameters["covariance"])
+    left = family.shape.unexplained(left_out.parameters["covariance"])
     size = family.sizes(as_matrix(left_out.statistics["count"]))
     second = np.abs(family.shape.variances(left_out.statistics["second"])) / size
-    unexplained = (pivots / np.maximum(second, np.finfo(float).tiny)).min(axis=1)
+    unexplained = (left / np.maximum(second, np.finfo(float).tiny)).min(axis=1)
     return np.maximum(LEAST_SHARE, LEAST_UNEXPLAINED / np.maximum(unexplained, np.finfo(float).tiny))
 
 

@@ -137,13 +137,17 @@ class Mixture:
         return {COMPONENT: component_weights.sum(axis=0), **inner}
 
     def _nearest_seeds(self, columns: Array) -> Array:
-        """Indicators of the nearest seed of each class, by standardized distance, (n, components)."""
+        """Indicators of the nearest seed of each class, by standardized distance, (n, components).
+
+        Of seeds that differ in distance by rounding only, in units of the spread of the seeds, the first.
+        """
         scale = column_scales(self.layout.variance, len(self.layout.columns))
-        rows = (np.asarray(columns, dtype=np.float64) - self.layout.center) / scale
-        nearest = []
+        rows, nearest = np.asarray(columns, dtype=np.float64), []
         for seeds in self.layout.seeds:
-            squares = cut_points.squared_distances(rows, (seeds - self.layout.center) / scale)
-            nearest.append(np.eye(len(seeds))[np.argmin(squares, axis=1)])
+            middle = seeds.mean(axis=0)
+            unit = scale * (np.abs((seeds - middle) / scale).max() or 1.0)
+            squares = cut_points.squared_distances((rows - middle) / unit, (seeds - middle) / unit)
+            nearest.append(np.eye(len(seeds))[cut_points.first_least(squares)])
         return np.concatenate(nearest, axis=1)
 
     def _density_and_shares(self, columns: Array, parameters: Arrays) -> tuple[Array, Array]:

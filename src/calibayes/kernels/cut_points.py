@@ -491,7 +491,7 @@ EQUAL = 1e-10
 
 
 def cluster_centers(rows: Array, weight: Array, count: int, seed: int) -> Array:
-    """Centers of the best of `RESTARTS` runs of Lloyd's iteration, (count, d), in lexicographic order.
+    """Centers of the best of `RESTARTS` runs of Lloyd's iteration, (count, d), in the order in which they were started.
 
     ``rows`` (n, d) are distinct, at least ``count`` of them; a row of weight w acts like w equal rows. The result does
     not depend on the order of the original rows if these are put into one order before: random numbers choose shares of
@@ -500,8 +500,7 @@ def cluster_centers(rows: Array, weight: Array, count: int, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     starts = [initial_centers(rows, weight, count, rng) for _ in range(RESTARTS if count > 1 else 1)]
     runs = [lloyd(rows, weight, start) for start in starts]
-    best, _ = runs[int(first_least(np.array([loss for _, loss in runs])))]
-    return best[np.lexsort(best.T[::-1])]
+    return runs[int(first_least(np.array([loss for _, loss in runs])))][0]
 
 
 def first_least(numbers: Array) -> Array:

@@ -98,6 +98,21 @@ def _key(words: Array, counts: Array) -> np.uint64:
     return np.uint64((counts * mixed(words)).sum(dtype=np.uint64))
 
 
+WEIGHT_STEPS = 2**40
+"""In so many parts of all weight, weights of distinct rows are compared."""
+
+
+def content_order(cells: Array, weight: Array, codes: Array) -> Array:
+    """An order of distinct rows, (n,) positions, by `order_hashes` of their whole-number cells (n, d) and their weights.
+
+    Weights tell columns apart whose distinct rows are the same, such as two flags in all combinations.
+    """
+    shares = np.rint(weight / (weight.sum() or 1.0) * WEIGHT_STEPS)
+    words = np.column_stack([cells, shares]).astype(np.int64).astype(np.uint64)
+    once = np.ones(len(words), dtype=np.uint64)
+    return np.argsort(order_hashes(lambda j: words[:, j], words.shape[1], codes, once, 0), kind="stable")
+
+
 # -- The summary of a table ------------------------------------------------------------------------------------
 
 if TYPE_CHECKING:

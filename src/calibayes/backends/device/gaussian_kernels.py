@@ -158,16 +158,16 @@ def inverse_lower(place: Placement, factors: Any) -> Any:
     return xp.tril(xp.linalg.inv(factors))
 
 
-@device_version(gaussian_density.all_pivots)
-def all_pivots(matrices: DeviceArray) -> DeviceArray:
-    """Matrices that are not positive definite are rare: their pivots are computed by NumPy."""
+@device_version(gaussian_density.all_unexplained)
+def all_unexplained(matrices: DeviceArray) -> DeviceArray:
+    """Matrices that are not positive definite are rare: NumPy finds where that shows."""
     place, xp = matrices.placement, matrices.placement.xp
     factors = cholesky(place, matrices.values)
     if factors is None:
-        return matrices.wrap(place.array(gaussian_density.all_pivots(to_numpy(matrices.values))))
-    pivots = xp.linalg.diagonal(factors) ** 2
-    is_finite = xp.all(xp.isfinite(pivots), axis=1, keepdims=True)
-    return matrices.wrap(xp.where(is_finite, pivots, xp.zeros_like(pivots)))
+        return matrices.wrap(place.array(gaussian_density.all_unexplained(to_numpy(matrices.values))))
+    left = 1.0 / xp.sum(inverse_lower(place, factors) ** 2, axis=1)
+    is_finite = xp.all(xp.isfinite(left), axis=1, keepdims=True)
+    return matrices.wrap(xp.where(is_finite, left, xp.zeros_like(left)))
 
 
 @device_version(gaussian_density.whiteners)
