@@ -169,7 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with given.out.open("a", encoding="utf-8") as file:
         for table in tables[part::parts]:
             for name, estimator in estimators().items():
-                if table.name in costly and any(word in name for word in COSTLY):
+                is_costly = table.name in costly and any(word in name for word in COSTLY)
+                if is_costly or not any(word in name for word in given.estimator):
                     continue
                 laws = [law for law in given.law or LAWS if not (table.name in costly and law in COSTLY_LAWS)]
                 for key, outcome in outcomes(name, estimator, table, known, laws):
@@ -192,6 +193,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--real", type=int, default=12, help="tables of the folder CALIBAYES_DATA")
     parser.add_argument("--law", action="append", help="only this law")
+    parser.add_argument(
+        "--estimator", nargs="*", default=[""], help="only estimators whose names contain one of these"
+    )
     parser.add_argument("--part", default="0/1", help="this part of the tables, such as 0/2")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many seconds")
     parser.add_argument(
