@@ -79,6 +79,9 @@ def build(form: str) -> Path:
         (f"kernels_{level}", SOURCES / "kernels.cpp", [*checks, f"-DCALIBAYES_LEVEL={level}", *flags])
         for level, flags in levels.items()
     ]
+    for level, flags in levels.items():
+        exact = [*checks, f"-DCALIBAYES_LEVEL=exact_{level}", "-ffp-contract=off", *flags]
+        jobs.append((f"exact_{level}", SOURCES / "exact.cpp", exact))
     jobs += [(name, SOURCES / f"{name}.cpp", [*checks, *options]) for name in ("module", "dispatch")]
     jobs += [("nanobind", nanobind / "src/nb_combined.cpp", [*options, "-fno-strict-aliasing"])]
     with ThreadPoolExecutor(os.cpu_count()) as pool:

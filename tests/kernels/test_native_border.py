@@ -206,8 +206,9 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "leaf_codes": (columns, forest_of([ONE_LEAF])),
         "bin_codes": (x, [np.zeros(1)] * d),
         "bin_columns": (list(x.T), [np.zeros(1)] * d, 1.0),
-        "packed_residuals": (labels, weights, weight, 1.0, weight),
-        "leaf_sums": (2, np.zeros(n, np.int32), labels, weights, weight),
+        "packed_residuals": (weights, labels, weight, 1.0, weight),
+        "whole_leaf_sums": (weights, np.zeros(n, np.int32), labels, weight, 2, 1.0),
+        "whole_loss": (weights, labels, weight, 1.0),
         "weighted_counts": (codes, weights, first),
         "look_up": (codes, flat, first),
         "fused_pass": (codes, flat, first, np.zeros(k), labels, *row_weights, 0.0, 0.0),
@@ -301,7 +302,7 @@ def test_residuals_that_no_integer_holds_are_zero() -> None:
     packed = np.empty((3, 1), np.int64)
     scales = np.array([np.nan, np.inf, 1e300])
     native_kernels.module.packed_residuals(
-        np.zeros(3, int), np.full((3, 2), 0.5), scales, 1.0, np.zeros(3), packed
+        np.full((3, 2), 0.5), np.zeros(3, int), scales, 1.0, np.zeros(3), packed
     )
     assert packed.tolist() == [[0]] * 3
 

@@ -64,24 +64,31 @@ def leaf_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator
             yield args[0], forests.forest_of(trees)
 
 
-def posterior_arguments(rng: np.random.Generator, n: int, k: int) -> Iterator[tuple[Any, Any, Any]]:
-    """Labels, posteriors (n, k) that are uncertain or certain, and weights."""
+def score_arguments(rng: np.random.Generator, n: int, k: int) -> Iterator[tuple[Any, Any, Any]]:
+    """Log scores (n, k) of classes that are uncertain, certain or impossible, labels and weights."""
     k = max(k, 2)
-    labels, plain = rng.integers(0, k, n), rng.dirichlet(np.ones(k), n)
-    for posterior in (plain, np.eye(k)[labels], np.asfortranarray(plain)):
+    labels, plain = rng.integers(0, k, n), rng.normal(size=(n, k)) * 10.0 ** rng.integers(-2, 4, size=(n, 1))
+    certain, impossible = np.where(np.eye(k)[labels] > 0, 0.0, -np.inf), np.full((n, k), -np.inf)
+    for scores in (plain, certain, impossible, np.asfortranarray(plain)):
         for weight in (np.ones(n), rng.exponential(size=n), np.zeros(n)):
-            yield labels, posterior, weight
+            yield scores, labels, weight
 
 
 def residual_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
-    for labels, posterior, weight in posterior_arguments(rng, n, k):
-        yield labels, posterior, weight, tree_nodes.scale_of(weight), rng.random(n)
+    for scores, labels, weight in score_arguments(rng, n, k):
+        yield scores, labels, weight, tree_nodes.scale_of(weight), rng.random(n)
 
 
 def leaf_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
-    for arguments in posterior_arguments(rng, n, k):
+    for scores, labels, weight in score_arguments(rng, n, k):
         for leaves in (1, 5, 127):
-            yield leaves, rng.integers(0, leaves, n).astype(np.int32), *arguments
+            codes = rng.integers(0, leaves, n).astype(np.int32)
+            yield scores, codes, labels, weight, leaves, tree_nodes.scale_of(weight) * tree_nodes.FINER
+
+
+def loss_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for scores, labels, weight in score_arguments(rng, n, k):
+        yield scores, labels, weight, tree_nodes.scale_of(weight) * tree_nodes.LOSS_UNITS
 
 
 TREE_CASES = {
@@ -91,6 +98,7 @@ TREE_CASES = {
     "grow_tree": (forests.grow_tree, grow_arguments),
     "leaf_codes": (forests.leaf_codes, leaf_arguments),
     "packed_residuals": (tree_nodes.packed_residuals, residual_arguments),
-    "leaf_sums": (tree_nodes.leaf_sums, leaf_sum_arguments),
+    "whole_leaf_sums": (tree_nodes.whole_leaf_sums, leaf_sum_arguments),
+    "whole_loss": (tree_nodes.whole_loss, loss_arguments),
 }
 """The kernel and its arguments."""

@@ -20,7 +20,6 @@ from calibayes.kernels import tree_nodes
 from calibayes.kernels.dispatch import map_items, map_ranges
 from calibayes.kernels.forests import MOST_LEAVES, Forest, TreeNodes, forest_of, grow_tree, leaf_codes
 from calibayes.kernels.level_counts import look_up, offsets
-from calibayes.kernels.posterior import log_normalize
 
 MOST_TREES = 100_000
 """Largest number of trees."""
@@ -159,12 +158,11 @@ class Growth:
     def advance(self) -> bool:
         """Grow a tree and apply it; False if no split gains."""
         columns, labels, weight, _ = self.fold.training
-        posterior = np.exp(log_normalize(self._scores)[0])
-        packed = tree_nodes.packed_residuals(labels, posterior, weight, self._scale, self._fractions)
+        packed = tree_nodes.packed_residuals(self._scores, labels, weight, self._scale, self._fractions)
         grown = grow_tree(columns, self._rows, packed, self._options, self.settings.leaves)
         if len(grown.bounds) < 2:
             return False
-        sums = tree_nodes.leaf_sums(len(grown.bounds), grown.codes, labels, posterior, weight)
+        sums = tree_nodes.leaf_sums(self._scores, grown.codes, labels, weight, len(grown.bounds), self._scale)
         # Larger after many trees, since a table that gains from so many has much to learn.
         rate = self.settings.rate * min(FASTER ** (len(self.trees) // MANY_TREES), FASTEST)
         log_factor = rate * self._steps(sums, grown.bounds)
@@ -186,11 +184,10 @@ class Growth:
             steps += np.outer(excess, [-0.5, 0.5])
         return np.asarray(steps)
 
-    def held_out_loss(self) -> float:
-        """Weighted sum of the log losses of the held-out rows."""
+    def held_out_loss(self, scale: float) -> int:
+        """Weighted sum of the log losses of the held-out rows, in units of 1 / scale."""
         _, labels, weight, _ = self.fold.held_out
-        log_posterior = log_normalize(self._held_out_scores)[0]
-        return float(-np.sum(weight * log_posterior[np.arange(len(labels)), labels]))
+        return tree_nodes.whole_loss(self._held_out_scores, labels, weight, scale)
 
     def remember(self) -> None:
         """Note that the trees so far are the best."""
@@ -226,11 +223,12 @@ def grow_forests(
     """
     signs = np.zeros(folds[0].training.columns.d, dtype=np.int8) if direction is None else direction
     growths = [Growth(fold, settings, signs) for fold in folds]
-    losses = [_mean_loss(growths)]
+    mean_loss = HeldOutLoss(growths)
+    losses = [mean_loss()]
     while len(losses) <= settings.trees and not _is_over(losses, settings.patience):
         if not any(map_items(Growth.advance, growths)):
             break
-        losses.append(_mean_loss(growths))
+        losses.append(mean_loss())
         if not losses[-1] >= min(losses[:-1]):
             for growth in growths:
                 growth.remember()
@@ -239,10 +237,19 @@ def grow_forests(
     return GrownForests([growth.result() for growth in growths], np.array(losses))
 
 
-def _mean_loss(growths: Sequence[Growth]) -> float:
-    """Log loss of all held-out rows; NaN if there are none."""
-    weight = sum(float(growth.fold.held_out.weight.sum()) for growth in growths)
-    return sum(growth.held_out_loss() for growth in growths) / weight if weight else np.nan
+class HeldOutLoss:
+    """The log loss of all held-out rows of several folds; NaN if there are none. Sums are whole numbers: exact in any order."""
+
+    def __init__(self, growths: Sequence[Growth]) -> None:
+        weights = [growth.fold.held_out.weight for growth in growths]
+        self._growths, self._scale = growths, tree_nodes.scale_of(*weights) * tree_nodes.LOSS_UNITS
+        self._weight = sum(
+            int(np.floor(weight * self._scale + 0.5).astype(np.int64).sum()) for weight in weights
+        )
+
+    def __call__(self) -> float:
+        total = sum(growth.held_out_loss(self._scale) for growth in self._growths)
+        return total / self._weight if self._weight else np.nan
 
 
 def _is_over(losses: Sequence[float], patience: int) -> bool:
@@ -284,9 +291,9 @@ def leaf_changes(
     away, all trees take theirs on the same residuals: these would grow from tree to tree, without bound.
     """
     scores, changes = log_scores.copy(), [np.zeros((0, log_scores.shape[1]))]
+    scale = tree_nodes.scale_of(weight)
     for own, count in zip(codes.T, leaves, strict=True):
-        posterior = np.exp(log_normalize(scores)[0])
-        sums = tree_nodes.leaf_sums(count, own.astype(np.int32), labels, posterior, weight)
+        sums = tree_nodes.leaf_sums(scores, own.astype(np.int32), labels, weight, count, scale)
         changes.append(rate * full_steps(sums, prior))
         if rate > 0:
             scores += changes[-1][own]

@@ -9,7 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.dispatch import as_float64, as_int64, as_type, is_matrix, map_items, most_threads, twin
+from calibayes.kernels.dispatch import (
+    as_float64,
+    as_int64,
+    as_type,
+    is_matrix,
+    map_items,
+    map_ranges,
+    most_threads,
+    twin,
+)
+from calibayes.kernels.posterior import exact_posterior
 
 # -- Residuals and their variances as whole numbers, two in one: sums of them are exact, in any order --------
 #
@@ -17,19 +27,31 @@ from calibayes.kernels.dispatch import as_float64, as_int64, as_type, is_matrix,
 # is at most 2**30, so that neither part of any sum overflows. Sums of blocks, of threads and of machines are the same bits,
 # and the sums of one child are those of its parent minus those of the other, without rounding. Numbers are rounded up or down
 # by a fraction of each row, so that sums of many small ones are right on average. Of two classes the second is enough: the
-# residuals of the first are the opposite ones, and the variances the same.
+# residuals of the first are the opposite ones, and the variances the same. Posteriors have the same bits everywhere, too.
 
 LARGEST_SUM = 2.0**30
 """Largest sum of the weights of all rows, in units of 1 / scale."""
 SMALLEST_SUM = 2.0**-900
 """A smaller sum of weights is taken for this one, so that the scale is finite."""
 HALF = 2**32
+FINER = 2.0**31
+"""Units of the sums of leaves in one of packed numbers: sums of weights are at most 2**61."""
+LOSS_UNITS = 2.0**16
+"""Units of losses in one of packed numbers."""
+LARGEST_LOSS = 2.0**16
+"""A log loss of a row that is larger counts as this one: sums are at most 2**62."""
 
 
-def scale_of(weight: Array) -> float:
-    """Units per row, a power of two, such that the sum of the weights (n,) fits into a packed number."""
-    exponent = np.floor(np.log2(LARGEST_SUM) - np.log2(max(np.sum(weight), SMALLEST_SUM)))
-    return float(2.0**exponent)
+def scale_of(*weights: Array) -> float:
+    """Units per row, a power of two, such that the sum of all weights (n,) fits into a packed number, for any order of them."""
+    largest = max((float(np.max(weight, initial=0.0)) for weight in weights), default=0.0)
+    exponent = float(np.frexp(max(largest, SMALLEST_SUM * 2.0**-60))[1])
+    # Whole numbers, rounded up: their sum does not depend on the order of the rows.
+    total = sum(
+        int(np.ceil(np.ldexp(weight, int(28 - exponent))).astype(np.int64).sum()) for weight in weights
+    )
+    size = max(np.ldexp(float(total), int(exponent - 28)), SMALLEST_SUM)
+    return float(2.0 ** np.floor(np.log2(LARGEST_SUM) - np.log2(size)))
 
 
 def variances(posterior: Array) -> Array:
@@ -41,22 +63,29 @@ def variances(posterior: Array) -> Array:
 
 
 def native_packed_residuals(
-    module: Any, labels: Array, posterior: Array, weight: Array, scale: float, fractions: Array
+    module: Any, scores: Array, labels: Array, weight: Array, scale: float, fractions: Array
 ) -> Any:
-    if not is_matrix(posterior, "f"):
+    if not is_matrix(scores, "f"):
         return NotImplemented
-    packed = np.empty((len(posterior), packed_classes(posterior.shape[1])), dtype=np.int64)
-    arrays = (as_int64(labels), as_float64(posterior), as_float64(weight))
-    module.packed_residuals(*arrays, scale, as_float64(fractions), packed)
+    packed = np.empty((len(scores), packed_classes(scores.shape[1])), dtype=np.int64)
+    arrays = as_float64(scores), as_int64(labels), as_float64(weight), as_float64(fractions)
+
+    def fill(rows: slice) -> None:
+        *labeled, own = (array[rows] for array in arrays)
+        module.packed_residuals(*labeled, scale, own, packed[rows])
+
+    map_ranges(fill, len(scores), SCORE_BYTES * scores.shape[1])
     return packed
 
 
 @twin(native_packed_residuals)
-def packed_residuals(labels: Array, posterior: Array, weight: Array, scale: float, fractions: Array) -> Array:
+def packed_residuals(scores: Array, labels: Array, weight: Array, scale: float, fractions: Array) -> Array:
     """Packed weight * (1[label] - posterior) and weight * variance, (n, k), or (n, 1) of the second of two classes.
 
-    ``labels`` (n,) are class codes, ``fractions`` (n,) those by which each row is rounded.
+    ``scores`` (n, k) are log posteriors up to a constant of each row, ``labels`` (n,) class codes, ``fractions`` (n,) those by
+    which each row is rounded.
     """
+    posterior = exact_posterior(scores).posterior
     units, rounding = (weight * scale)[:, None], fractions[:, None]
     packed = np.floor(variances(posterior) * units + rounding).astype(np.int64)
     packed -= np.floor(posterior * units + rounding).astype(np.int64) * HALF
@@ -67,6 +96,10 @@ def packed_residuals(labels: Array, posterior: Array, weight: Array, scale: floa
 def packed_classes(k: int) -> int:
     """Number of classes whose numbers are packed, of k."""
     return 1 if k == 2 else k
+
+
+SCORE_BYTES = 32
+"""Approximate memory of a log score in a pass over rows."""
 
 
 class LeafSums(NamedTuple):
@@ -80,28 +113,72 @@ class LeafSums(NamedTuple):
     """Of the weights, (leaves,)."""
 
 
-def native_leaf_sums(
-    module: Any, leaves: int, codes: Array, labels: Array, posterior: Array, weight: Array
+def _no_sums(leaves: int, k: int) -> LeafSums:
+    residuals, variances = np.zeros((2, leaves, k), dtype=np.int64)
+    return LeafSums(residuals, variances, np.zeros(leaves, dtype=np.int64))
+
+
+def native_whole_leaf_sums(
+    module: Any, scores: Array, codes: Array, labels: Array, weight: Array, leaves: int, scale: float
 ) -> Any:
-    if not is_matrix(posterior, "f"):
+    if not is_matrix(scores, "f"):
         return NotImplemented
-    residuals, variances = np.zeros((2, leaves, posterior.shape[1]))
-    sums = LeafSums(residuals, variances, np.zeros(leaves))
-    arrays = (as_type(codes, np.int32), as_int64(labels), as_float64(posterior), as_float64(weight))
-    module.leaf_sums(*arrays, *sums)
+    arrays = as_float64(scores), as_type(codes, np.int32), as_int64(labels), as_float64(weight)
+
+    def of_rows(rows: slice) -> LeafSums:
+        sums = _no_sums(leaves, scores.shape[1])
+        module.leaf_sums(*(array[rows] for array in arrays), scale, *sums)
+        return sums
+
+    parts = map_ranges(of_rows, len(scores), SCORE_BYTES * scores.shape[1])
+    return LeafSums(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
+
+
+@twin(native_whole_leaf_sums)
+def whole_leaf_sums(
+    scores: Array, codes: Array, labels: Array, weight: Array, leaves: int, scale: float
+) -> LeafSums:
+    """`LeafSums` as whole numbers, in units of 1 / scale, over rows with leaves ``codes`` (n,) and class codes ``labels`` (n,)."""
+    posterior = exact_posterior(scores).posterior
+    units = weight * scale
+    mass, spread = (
+        np.floor(units).astype(np.int64),
+        np.floor(variances(posterior) * units[:, None]).astype(np.int64),
+    )
+    deviation = -np.floor(posterior * units[:, None]).astype(np.int64)
+    deviation[np.arange(len(labels)), labels] += mass
+    sums = _no_sums(leaves, scores.shape[1])
+    for of_leaves, of_rows in zip(sums, (deviation, spread, mass), strict=True):
+        np.add.at(of_leaves, codes, of_rows)
     return sums
 
 
-@twin(native_leaf_sums)
-def leaf_sums(leaves: int, codes: Array, labels: Array, posterior: Array, weight: Array) -> LeafSums:
-    """Sums over rows with leaves ``codes`` (n,), class codes ``labels`` (n,) and posteriors (n, k)."""
-    k = posterior.shape[1]
-    observed = np.bincount(codes * k + labels, weight, minlength=leaves * k).reshape(leaves, k)
-    expected, variance = (
-        np.stack([np.bincount(codes, weight * column, minlength=leaves) for column in columns.T], axis=1)
-        for columns in (posterior, variances(posterior))
-    )
-    return LeafSums(observed - expected, variance, np.bincount(codes, weight, minlength=leaves))
+def leaf_sums(
+    scores: Array, codes: Array, labels: Array, weight: Array, leaves: int, scale: float
+) -> LeafSums:
+    """`LeafSums` over rows with log scores (n, k), for a ``scale`` of packed numbers."""
+    whole = whole_leaf_sums(scores, codes, labels, weight, leaves, scale * FINER)
+    return LeafSums(*(part / (scale * FINER) for part in whole))
+
+
+def native_whole_loss(module: Any, scores: Array, labels: Array, weight: Array, scale: float) -> Any:
+    if not is_matrix(scores, "f"):
+        return NotImplemented
+    arrays = as_float64(scores), as_int64(labels), as_float64(weight)
+
+    def of_rows(rows: slice) -> int:
+        return int(module.whole_loss(*(array[rows] for array in arrays), scale, LARGEST_LOSS))
+
+    return sum(map_ranges(of_rows, len(scores), SCORE_BYTES * scores.shape[1]))
+
+
+@twin(native_whole_loss)
+def whole_loss(scores: Array, labels: Array, weight: Array, scale: float) -> int:
+    """The weighted sum of the log losses of rows with log scores (n, k), a whole number of units of 1 / scale."""
+    exact = exact_posterior(scores)
+    losses = exact.log_sum - exact.shifted[np.arange(len(labels)), labels]
+    units = np.floor(np.minimum(losses, LARGEST_LOSS) * (weight * scale) + 0.5)
+    return int(units.astype(np.int64).sum())
 
 
 def residual(packed: Array) -> Array:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
+from calibayes.kernels import dispatch
 from calibayes.kernels import forests as tree
-from calibayes.kernels.dispatch import thread_limit
+from calibayes.kernels.dispatch import native_kernels, thread_limit
 from calibayes.kernels.forests import forest_of, leaf_codes
 from calibayes.kernels.tree_growth import (
     LARGEST_STEP,
@@ -19,7 +20,7 @@ from calibayes.kernels.tree_growth import (
     grow_forests,
 )
 from calibayes.kernels.tree_nodes import ByteColumns, byte_columns
-from tests.kernel_versions import numpy_only
+from tests.kernel_versions import numpy_only, use_instruction_set
 from tests.seeds import generator
 
 
@@ -154,27 +155,41 @@ def test_held_out_scores_are_those_of_the_trees_that_are_kept():
     np.testing.assert_array_equal(grown.held_out_scores, two.log_scores)
 
 
-def test_all_versions_grow_the_same_forest(monkeypatch):
-    training = example(k=2, sizes=(9, 30, 4, 256, 2, 3, 3, 3, 5))
-    direction = np.array([0, 1, 0, -1, 0, 0, 0, 0, 0], np.int8)
-    args = training, GrowthSettings(trees=15, leaves=7), direction
-    expected = grow(*args)
-    assert expected.forest.count == 15
-    assert {1, 3} <= set(expected.forest.column)
+@pytest.mark.parametrize("k", [2, 3])
+def test_all_versions_grow_the_same_forest_to_the_bit(monkeypatch, k):
+    """Structure, log factors, held-out scores and losses: NumPy, every instruction set, any number of threads."""
+    sample = example(k=k, n=700, sizes=(9, 30, 4, 256, 2, 3, 3, 3, 5))
+    direction = np.array([0, 1, 0, -1, 0, 0, 0, 0, 0], np.int8) * (k == 2)
+    args = [halves(sample)], GrowthSettings(trees=15, leaves=7), direction
+    (expected,), losses = grow_forests(*args)
+    assert expected.forest.count > 5
 
-    def assert_same(grown):
+    def assert_same(found):
+        (grown,), found_losses = found
+        assert found_losses.tobytes() == losses.tobytes()
         for name, array in vars(expected.forest).items():
             assert np.array_equal(array, getattr(grown.forest, name)), name
-        np.testing.assert_allclose(grown.log_factor, expected.log_factor, rtol=1e-9, atol=1e-14)
+        for name in ("log_factor", "mass", "held_out_scores"):
+            assert getattr(grown, name).tobytes() == getattr(expected, name).tobytes(), name
 
     with numpy_only():
-        assert_same(grow(*args))
+        assert_same(grow_forests(*args))
+    for name in native_kernels.module.levels():
+        with use_instruction_set(name):
+            assert_same(grow_forests(*args))
     monkeypatch.setattr(tree, "MANY_CELLS", 0)
-    for threads in (2, 5):
+    monkeypatch.setattr(dispatch, "RANGE_BYTES", 2**12)
+    for threads in (1, 2, 5):
         with thread_limit(threads):
-            grown = grow(*args)
-            assert_same(grown)
-            assert grown.log_factor.tobytes() == expected.log_factor.tobytes()
+            assert_same(grow_forests(*args))
+
+
+def test_the_order_of_rows_changes_no_bit():
+    sample, settings = example(n=700), GrowthSettings(trees=15, leaves=7)
+    order = generator(5).permutation(700)
+    expected, grown = grow(sample, settings), grow(sample.only(order), settings)
+    assert grown.log_factor.tobytes() == expected.log_factor.tobytes()
+    assert grown.mass.tobytes() == expected.mass.tobytes()
 
 
 def scores_along(grown, codes, sizes, column):

@@ -6,9 +6,12 @@
 namespace calibayes {
 
 namespace baseline { const Kernels& kernels(); }
+namespace exact_baseline { const ExactKernels& exact_kernels(); }
 #if defined(CALIBAYES_X86_LEVELS)
 namespace avx2 { const Kernels& kernels(); }
 namespace avx512 { const Kernels& kernels(); }
+namespace exact_avx2 { const ExactKernels& exact_kernels(); }
+namespace exact_avx512 { const ExactKernels& exact_kernels(); }
 #endif
 
 namespace {
@@ -47,6 +50,15 @@ const Kernels* level(int number) {
 }
 
 const Kernels& chosen() { return *level(current.load(std::memory_order_relaxed)); }
+
+const ExactKernels& chosen_exact() {
+#if defined(CALIBAYES_X86_LEVELS)
+    const int number = current.load(std::memory_order_relaxed);
+    if (number == 1) return exact_avx2::exact_kernels();
+    if (number == 2) return exact_avx512::exact_kernels();
+#endif
+    return exact_baseline::exact_kernels();
+}
 
 int choose(int number) {
     if (!level(number)) return 0;

@@ -205,7 +205,28 @@ struct Kernels {
     void (*sample_flags)(const double* x, Int n, std::uint64_t bound, std::uint8_t* flags);
 };
 
+// Rows with log scores (n, k), class codes and weights.
+struct LabeledScores {
+    const double* scores;
+    const Int* labels;
+    const double* weight;
+    Int n, k;
+};
+
+// Kernels whose results have the same bits on every processor; the scratch has 2 * ROWS * k numbers.
+struct ExactKernels {
+    // Packed residuals and variances of the last `packed_classes` of k classes, rounded by a fraction of each row.
+    void (*packed_residuals)(const LabeledScores&, double scale, const double* fractions, Int packed_classes, Int* packed,
+                             double* scratch);
+    // Adds residuals and variances to sums (leaves, k), and weights to sums (leaves,), all in units of 1 / scale.
+    void (*leaf_sums)(const LabeledScores&, const std::int32_t* codes, double scale, Int* residual, Int* variance, Int* mass,
+                      double* scratch);
+    // The sum of the log losses, each at most `most`, in units of 1 / scale.
+    Int (*whole_loss)(const LabeledScores&, double scale, double most, double* scratch);
+};
+
 const Kernels& chosen();
+const ExactKernels& chosen_exact();
 const Kernels* level(int number);  // null after the last
 int choose(int number);            // whether the processor supports it
 

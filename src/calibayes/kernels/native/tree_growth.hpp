@@ -204,42 +204,4 @@ inline void leaf_codes(const ByteColumns& columns, const Trees& trees, std::int8
     }
 }
 
-// P (1 - P) k / (k - 1), with the operations of the NumPy version.
-inline double variance_at(double posterior, double ratio) { return posterior * (1.0 - posterior) * ratio; }
-
-// Packed residuals and variances of the last `packed_classes` of k classes, rounded by a fraction of each row.
-inline void packed_residuals(const Int* labels, const double* posterior, const double* weight, Int n, Int k, double scale,
-                             const double* fractions, Int packed_classes, Int* packed) {
-    const double ratio = static_cast<double>(k) / static_cast<double>(k - 1);
-    const Int skipped = k - packed_classes;
-    for (Int r = 0; r < n; ++r) {
-        const double units = weight[r] * scale, fraction = fractions[r];
-        Int* own = packed + r * packed_classes;
-        for (Int c = 0; c < packed_classes; ++c) {
-            const double p = posterior[r * k + skipped + c];
-            const Int expected = whole(p * units + fraction);  // not negative: rounded down
-            own[c] = reduced(whole(variance_at(p, ratio) * units + fraction), shifted(expected));
-        }
-        if (labels[r] < skipped) continue;
-        Int& of_label = own[labels[r] - skipped];
-        of_label = added(of_label, shifted(whole(units + fraction)));
-    }
-}
-
-// Sums over the rows of each leaf: residuals and variances (leaves, k), weights (leaves,).
-inline void leaf_sums(const std::int32_t* codes, const Int* labels, const double* posterior, const double* weight, Int n, Int k,
-                      double* residual, double* variance, double* mass) {
-    const double ratio = static_cast<double>(k) / static_cast<double>(k - 1);
-    for (Int r = 0; r < n; ++r) {
-        double *deviation = residual + codes[r] * k, *spread = variance + codes[r] * k;
-        for (Int c = 0; c < k; ++c) {
-            const double p = posterior[r * k + c];
-            deviation[c] -= weight[r] * p;
-            spread[c] += weight[r] * variance_at(p, ratio);
-        }
-        deviation[labels[r]] += weight[r];
-        mass[codes[r]] += weight[r];
-    }
-}
-
 }  // namespace calibayes

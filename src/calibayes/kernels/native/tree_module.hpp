@@ -154,39 +154,50 @@ inline void leaf_codes(Words words, In<Int, 1> first_cell, In<std::int32_t, 1> c
     calibayes::leaf_codes(columns, trees, out.data());
 }
 
-inline void packed_residuals(In<Int, 1> labels, In<double, 2> posterior, In<double, 1> weight, double scale,
-                             In<double, 1> fractions, Out<Int, 2> packed) {
-    const Int n = static_cast<Int>(posterior.shape(0)), k = classes_of(posterior, 1);
-    demand_shape(posterior, "posterior (n, k)", {n, k});
+using Scores = In<double, 2>;
+using Labels = In<Int, 1>;
+using Weight = In<double, 1>;
+
+// Rows, after a check of their labels.
+inline LabeledScores labeled_of(const Scores& scores, const Labels& labels, const Weight& weight, Int fewest = 2) {
+    const Int n = static_cast<Int>(scores.shape(0)), k = classes_of(scores, 1);
     demand_shape(labels, "labels (n,)", {n});
     demand_shape(weight, "weight (n,)", {n});
-    demand_shape(fractions, "fractions (n,)", {n});
-    demand(k >= 2, "expected two classes or more");
-    const Int packed_classes = k == 2 ? 1 : k;
-    demand_shape(packed, "the result (n, k), or (n, 1) for two classes", {n, packed_classes});
+    demand(k >= fewest, "expected two classes or more");
     demand_below(labels, k, "a label is no class code");
-    nb::gil_scoped_release free;
-    calibayes::packed_residuals(labels.data(), posterior.data(), weight.data(), n, k, scale, fractions.data(),
-                                packed_classes, packed.data());
+    return {scores.data(), labels.data(), weight.data(), n, k};
 }
 
-inline void leaf_sums(Rows codes, In<Int, 1> labels, In<double, 2> posterior, In<double, 1> weight, Out<double, 2> residual,
-                      Out<double, 2> variance, Out<double, 1> mass) {
-    const Int n = static_cast<Int>(posterior.shape(0)), k = classes_of(posterior, 1);
+inline std::vector<double> scratch_of(const LabeledScores& rows) {
+    return std::vector<double>(static_cast<std::size_t>(2 * ROWS * rows.k));
+}
+
+inline void packed_residuals(Scores scores, Labels labels, Weight weight, double scale, In<double, 1> fractions,
+                             Out<Int, 2> packed) {
+    const LabeledScores rows = labeled_of(scores, labels, weight);
+    const Int packed_classes = rows.k == 2 ? 1 : rows.k;
+    demand_shape(fractions, "fractions (n,)", {rows.n});
+    demand_shape(packed, "the result (n, k), or (n, 1) for two classes", {rows.n, packed_classes});
+    nb::gil_scoped_release free;
+    chosen_exact().packed_residuals(rows, scale, fractions.data(), packed_classes, packed.data(), scratch_of(rows).data());
+}
+
+inline void leaf_sums(Scores scores, Rows codes, Labels labels, Weight weight, double scale, Out<Int, 2> residual,
+                      Out<Int, 2> variance, Out<Int, 1> mass) {
+    const LabeledScores rows = labeled_of(scores, labels, weight);
     const Int leaves = static_cast<Int>(mass.shape(0));
-    demand_shape(posterior, "posterior (n, k)", {n, k});
-    demand_shape(codes, "leaves of rows (n,)", {n});
-    demand_shape(labels, "labels (n,)", {n});
-    demand_shape(weight, "weight (n,)", {n});
-    demand_shape(residual, "sums of residuals (leaves, k)", {leaves, k});
-    demand_shape(variance, "sums of variances (leaves, k)", {leaves, k});
-    demand_shape(mass, "sums of weights (leaves,)", {leaves});
-    demand(k >= 2, "expected two classes or more");
-    demand_below(labels, k, "a label is no class code");
+    demand_shape(codes, "leaves of rows (n,)", {rows.n});
+    demand_shape(residual, "sums of residuals (leaves, k)", {leaves, rows.k});
+    demand_shape(variance, "sums of variances (leaves, k)", {leaves, rows.k});
     demand_below(codes, leaves, "a row has no leaf");
     nb::gil_scoped_release free;
-    calibayes::leaf_sums(codes.data(), labels.data(), posterior.data(), weight.data(), n, k, residual.data(), variance.data(),
-                         mass.data());
+    chosen_exact().leaf_sums(rows, codes.data(), scale, residual.data(), variance.data(), mass.data(), scratch_of(rows).data());
+}
+
+inline Int whole_loss(Scores scores, Labels labels, Weight weight, double scale, double most) {
+    const LabeledScores rows = labeled_of(scores, labels, weight, 1);
+    nb::gil_scoped_release free;
+    return chosen_exact().whole_loss(rows, scale, most, scratch_of(rows).data());
 }
 
 inline void bin_codes(Table x, In<double, 1> edges, In<Int, 1> first, Out<std::int16_t, 2> out) {
@@ -246,11 +257,13 @@ inline void define(nb::module_& m) {
           nb::arg("out").noconvert());
     m.def("bin_codes", apart<bin_codes>, nb::arg("x").noconvert(), nb::arg("edges").noconvert(), nb::arg("first").noconvert(),
           nb::arg("out").noconvert());
-    m.def("packed_residuals", apart<packed_residuals>, nb::arg("labels").noconvert(), nb::arg("posterior").noconvert(),
+    m.def("packed_residuals", apart<packed_residuals>, nb::arg("scores").noconvert(), nb::arg("labels").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("fractions").noconvert(), nb::arg("packed").noconvert());
-    m.def("leaf_sums", apart<leaf_sums>, nb::arg("codes").noconvert(), nb::arg("labels").noconvert(),
-          nb::arg("posterior").noconvert(), nb::arg("weight").noconvert(), nb::arg("residual").noconvert(),
+    m.def("leaf_sums", apart<leaf_sums>, nb::arg("scores").noconvert(), nb::arg("codes").noconvert(),
+          nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("residual").noconvert(),
           nb::arg("variance").noconvert(), nb::arg("mass").noconvert());
+    m.def("whole_loss", apart<whole_loss>, nb::arg("scores").noconvert(), nb::arg("labels").noconvert(),
+          nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("most"));
     m.def("node_sums", apart<node_sums>, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
           nb::arg("first").noconvert(), nb::arg("out").noconvert());
     m.def("best_split", apart<best_split>, nb::arg("sums").noconvert(), nb::arg("first").noconvert(),
