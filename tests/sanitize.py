@@ -74,7 +74,11 @@ def build(form: str) -> Path:
     x86 = platform.machine() in ("x86_64", "AMD64")
     levels = LEVELS if x86 else {"baseline": []}
     folders = (nanobind / "include", nanobind / "ext/robin_map/include", sysconfig.get_path("include"))
-    options = [f"-I{folder}" for folder in folders] + ["-DCALIBAYES_X86_LEVELS"] * x86
+    options = [
+        *(f"-I{folder}" for folder in folders),
+        "-DNB_DOMAIN=calibayes",
+        *["-DCALIBAYES_X86_LEVELS"] * x86,
+    ]
     jobs = [
         (f"kernels_{level}", SOURCES / "kernels.cpp", [*checks, f"-DCALIBAYES_LEVEL={level}", *flags])
         for level, flags in levels.items()

@@ -120,6 +120,9 @@ class Recorder:
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
 
     def __getattr__(self, name: str) -> Any:
+        if name == "Team":
+            return native_kernels.module.Team
+
         def call(*args: Any) -> Any:
             self.calls.append((name, copied(args)))
             return getattr(native_kernels.module, name)(*args)
@@ -206,6 +209,7 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "leaf_codes": (columns, forest_of([ONE_LEAF])),
         "bin_codes": (x, [np.zeros(1)] * d),
         "bin_columns": (list(x.T), [np.zeros(1)] * d, 1.0),
+        "with_factors": (weights, np.zeros(n, np.int32), np.ones((2, k))),
         "packed_residuals": (weights, labels, weight, 1.0, weight),
         "whole_leaf_sums": (weights, np.zeros(n, np.int32), labels, weight, 2, 1.0),
         "whole_loss": (weights, labels, weight, 1.0),
@@ -302,7 +306,13 @@ def test_residuals_that_no_integer_holds_are_zero() -> None:
     packed = np.empty((3, 1), np.int64)
     scales = np.array([np.nan, np.inf, 1e300])
     native_kernels.module.packed_residuals(
-        np.full((3, 2), 0.5), np.zeros(3, int), scales, 1.0, np.zeros(3), packed
+        np.full((3, 2), 0.5),
+        np.zeros(3, int),
+        scales,
+        1.0,
+        np.zeros(3),
+        native_kernels.module.Team(2),
+        packed,
     )
     assert packed.tolist() == [[0]] * 3
 
@@ -328,3 +338,11 @@ def test_more_classes_times_cells_than_32_bits_are_counted() -> None:
     assert result.shape == (k, 1)
     assert np.flatnonzero(result).tolist() == [k - 3]
     assert result[-3, 0] == 2.0
+
+
+def test_memory_that_there_is_not_is_a_memory_error_whatever_else_is_imported() -> None:
+    """Extensions of one domain of nanobind translate each other's exceptions: DuckDB's would be an error of DuckDB."""
+    pytest.importorskip("duckdb")
+    rows = np.empty((0, 2**31 - 1))
+    with pytest.raises(MemoryError):
+        native_kernels.module.normalize(rows, rows.copy(), np.empty(0))

@@ -74,6 +74,12 @@ def score_arguments(rng: np.random.Generator, n: int, k: int) -> Iterator[tuple[
             yield scores, labels, weight
 
 
+def factor_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    for scores, _, _ in score_arguments(rng, n, k):
+        for leaves in (1, 5, 127):
+            yield scores, rng.integers(0, leaves, n).astype(np.int32), rng.normal(size=(leaves, max(k, 2)))
+
+
 def residual_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     for scores, labels, weight in score_arguments(rng, n, k):
         yield scores, labels, weight, tree_nodes.scale_of(weight), rng.random(n)
@@ -97,6 +103,7 @@ TREE_CASES = {
     "divide": (tree_nodes.divide, divide_arguments),
     "grow_tree": (forests.grow_tree, grow_arguments),
     "leaf_codes": (forests.leaf_codes, leaf_arguments),
+    "with_factors": (tree_nodes.with_factors, factor_arguments),
     "packed_residuals": (tree_nodes.packed_residuals, residual_arguments),
     "whole_leaf_sums": (tree_nodes.whole_leaf_sums, leaf_sum_arguments),
     "whole_loss": (tree_nodes.whole_loss, loss_arguments),

@@ -266,6 +266,12 @@ _pools: ContextVar[dict[int, Executor]] = ContextVar("pools")
 a task in its own pool."""
 
 
+_teams: ContextVar[dict[int, Any]] = ContextVar("teams")
+"""Teams of native threads by their number. Worker threads do not inherit the variable either."""
+MOST_NATIVE_THREADS = 1024
+"""Most threads of a team."""
+
+
 @contextmanager
 def thread_limit(number: int) -> Iterator[None]:
     """Context in which loops may use up to ``number`` threads."""
@@ -280,14 +286,25 @@ def thread_limit(number: int) -> Iterator[None]:
 def reused_threads(number: int) -> Iterator[None]:
     """`thread_limit` with pools that are kept between loops: starting one takes longer than a pass over a small table."""
     pools: dict[int, Executor] = {}
-    tokens = _jobs.set(number), _pools.set(pools)
+    tokens = _jobs.set(number), _pools.set(pools), _teams.set({})
     try:
         yield
     finally:
         _jobs.reset(tokens[0])
         _pools.reset(tokens[1])
+        _teams.reset(tokens[2])
         for pool in pools.values():
             pool.shutdown()
+
+
+def native_team(module: Any) -> Any:
+    """Threads of the extension, as many as a loop may use: for loops of less than a millisecond."""
+    number, teams = min(_jobs.get(), MOST_NATIVE_THREADS), _teams.get(None)
+    if teams is None or number == 1:
+        return module.Team(number)
+    if number not in teams:
+        teams[number] = module.Team(number)
+    return teams[number]
 
 
 @contextmanager

@@ -12,12 +12,12 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require, require_array, require_positions
 from calibayes.kernels import tree_nodes
-from calibayes.kernels.dispatch import as_int64, as_type, map_ranges, most_threads, twin
+from calibayes.kernels.dispatch import as_int64, as_type, native_team, twin
 from calibayes.kernels.tree_nodes import Bounds, ByteColumns, Split, SplitOptions
 
 # -- Grow one tree: split the leaf of the largest gain until there are enough leaves or nothing is gained ----
 
-MANY_CELLS = 2**22
+MANY_CELLS = 2**20
 """Rows times columns from which on threads share the work on a tree."""
 
 
@@ -104,10 +104,9 @@ class _Growth:
 def native_grow_tree(
     module: Any, columns: ByteColumns, rows: Array, packed: Array, options: SplitOptions, most_leaves: int
 ) -> Any:
-    # Threads share the sums of each node.
-    is_shared = most_threads() > 1 and len(rows) * columns.d >= MANY_CELLS
-    if is_shared or not columns.d or not packed.shape[1]:
+    if not columns.d or not packed.shape[1]:
         return NotImplemented
+    team = native_team(module) if len(rows) * columns.d >= MANY_CELLS else module.Team(1)
     size = 2 * most_leaves - 1
     column, children = np.empty(size, dtype=np.int32), np.empty((size, 2), dtype=np.int32)
     most, missing_left = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.bool_)
@@ -115,7 +114,7 @@ def native_grow_tree(
     arrays = (column, most, missing_left, children, codes, bounds)
     words, first = columns.in_memory()
     numbers = as_type(rows, np.int32), as_int64(packed)
-    nodes = module.grow_tree(words, *numbers, first, *options.in_memory(), most_leaves, *arrays)
+    nodes = module.grow_tree(words, *numbers, first, *options.in_memory(), most_leaves, team, *arrays)
     tree = TreeNodes(*(array[:nodes].copy() for array in (column, most, missing_left, children)))
     return GrownTree(tree, codes, bounds[: (nodes + 1) // 2].copy())
 
@@ -242,10 +241,7 @@ def native_leaf_codes(module: Any, columns: ByteColumns, forest: Forest) -> Any:
     missing_left, children = as_type(forest.missing_left, np.bool_), as_type(forest.children, np.int32)
     arrays = column, most, missing_left, children, as_int64(forest.first)
 
-    def walk(rows: slice) -> None:
-        module.leaf_codes(*columns.rows(rows).in_memory(), *arrays, out[rows])
-
-    map_ranges(walk, columns.n, forest.count)
+    module.leaf_codes(*columns.in_memory(), *arrays, native_team(module), out)
     return out
 
 

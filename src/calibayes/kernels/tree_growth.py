@@ -17,8 +17,16 @@ import numpy as np
 from calibayes.core.protocols import Array
 from calibayes.core.verify import require_number
 from calibayes.kernels import tree_nodes
-from calibayes.kernels.dispatch import map_items, map_ranges
-from calibayes.kernels.forests import MOST_LEAVES, Forest, TreeNodes, forest_of, grow_tree, leaf_codes
+from calibayes.kernels.dispatch import map_items, map_ranges, most_threads, reused_threads
+from calibayes.kernels.forests import (
+    MANY_CELLS,
+    MOST_LEAVES,
+    Forest,
+    TreeNodes,
+    forest_of,
+    grow_tree,
+    leaf_codes,
+)
 from calibayes.kernels.level_counts import look_up, offsets
 
 MOST_TREES = 100_000
@@ -152,7 +160,7 @@ class Growth:
         prior = self.settings.prior * self._scale
         least = self.settings.least_variance * self._scale * tree_nodes.packed_classes(k) / k
         self._options = tree_nodes.SplitOptions(columns.order(), self.direction, prior, least)
-        self._scores, self._held_out_scores = log_scores.copy(), self.fold.held_out.log_scores.copy()
+        self._scores, self._held_out_scores = log_scores, self.fold.held_out.log_scores
         self.remember()
 
     def advance(self) -> bool:
@@ -166,13 +174,13 @@ class Growth:
         # Larger after many trees, since a table that gains from so many has much to learn.
         rate = self.settings.rate * min(FASTER ** (len(self.trees) // MANY_TREES), FASTEST)
         log_factor = rate * self._steps(sums, grown.bounds)
-        self._scores += log_factor[grown.codes]
+        self._scores = tree_nodes.with_factors(self._scores, grown.codes, log_factor)
         self.masses.append(sums.mass)
         self.trees.append(grown.tree)
         self.log_factors.append(log_factor)
         if self.fold.held_out.columns.n:
             codes = leaf_codes(self.fold.held_out.columns, forest_of([grown.tree]))[:, 0]
-            self._held_out_scores = self._held_out_scores + log_factor[codes]
+            self._held_out_scores = tree_nodes.with_factors(self._held_out_scores, codes, log_factor)
         return True
 
     def _steps(self, sums: tree_nodes.LeafSums, bounds: Array) -> Array:
@@ -225,16 +233,24 @@ def grow_forests(
     growths = [Growth(fold, settings, signs) for fold in folds]
     mean_loss = HeldOutLoss(growths)
     losses = [mean_loss()]
-    while len(losses) <= settings.trees and not _is_over(losses, settings.patience):
-        if not any(map_items(Growth.advance, growths)):
-            break
-        losses.append(mean_loss())
-        if not losses[-1] >= min(losses[:-1]):
-            for growth in growths:
-                growth.remember()
-        if report(len(losses) - 1, losses[-1]):
-            break
+    with reused_threads(most_threads()):
+        while len(losses) <= settings.trees and not _is_over(losses, settings.patience):
+            if not _advance(growths):
+                break
+            losses.append(mean_loss())
+            if not losses[-1] >= min(losses[:-1]):
+                for growth in growths:
+                    growth.remember()
+            if report(len(losses) - 1, losses[-1]):
+                break
     return GrownForests([growth.result() for growth in growths], np.array(losses))
+
+
+def _advance(growths: Sequence[Growth]) -> bool:
+    """Grow a tree in each fold; whether one was split. Threads share the folds, or the rows of each if there are many."""
+    cells = min(growth.fold.training.columns.n * growth.fold.training.columns.d for growth in growths)
+    is_large = cells >= MANY_CELLS and len(growths) < 2 * most_threads()
+    return any([growth.advance() for growth in growths] if is_large else map_items(Growth.advance, growths))
 
 
 class HeldOutLoss:

@@ -14,9 +14,7 @@ from calibayes.kernels.dispatch import (
     as_int64,
     as_type,
     is_matrix,
-    map_items,
-    map_ranges,
-    most_threads,
+    native_team,
     twin,
 )
 from calibayes.kernels.posterior import exact_posterior
@@ -68,13 +66,8 @@ def native_packed_residuals(
     if not is_matrix(scores, "f"):
         return NotImplemented
     packed = np.empty((len(scores), packed_classes(scores.shape[1])), dtype=np.int64)
-    arrays = as_float64(scores), as_int64(labels), as_float64(weight), as_float64(fractions)
-
-    def fill(rows: slice) -> None:
-        *labeled, own = (array[rows] for array in arrays)
-        module.packed_residuals(*labeled, scale, own, packed[rows])
-
-    map_ranges(fill, len(scores), SCORE_BYTES * scores.shape[1])
+    rows = as_float64(scores), as_int64(labels), as_float64(weight)
+    module.packed_residuals(*rows, scale, as_float64(fractions), native_team(module), packed)
     return packed
 
 
@@ -98,8 +91,18 @@ def packed_classes(k: int) -> int:
     return 1 if k == 2 else k
 
 
-SCORE_BYTES = 32
-"""Approximate memory of a log score in a pass over rows."""
+def native_with_factors(module: Any, scores: Array, codes: Array, factors: Array) -> Any:
+    if not is_matrix(scores, "f") or not scores.shape[1]:
+        return NotImplemented
+    moved = np.array(scores, dtype=np.float64, order="C")
+    module.add_factors(as_float64(factors), as_type(codes, np.int32), native_team(module), moved)
+    return moved
+
+
+@twin(native_with_factors)
+def with_factors(scores: Array, codes: Array, factors: Array) -> Array:
+    """Log scores (n, k) plus the log factors (leaves, k) of the leaf of each row."""
+    return np.asarray(scores + factors[codes])
 
 
 class LeafSums(NamedTuple):
@@ -123,15 +126,10 @@ def native_whole_leaf_sums(
 ) -> Any:
     if not is_matrix(scores, "f"):
         return NotImplemented
-    arrays = as_float64(scores), as_type(codes, np.int32), as_int64(labels), as_float64(weight)
-
-    def of_rows(rows: slice) -> LeafSums:
-        sums = _no_sums(leaves, scores.shape[1])
-        module.leaf_sums(*(array[rows] for array in arrays), scale, *sums)
-        return sums
-
-    parts = map_ranges(of_rows, len(scores), SCORE_BYTES * scores.shape[1])
-    return LeafSums(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
+    sums = _no_sums(leaves, scores.shape[1])
+    rows = as_float64(scores), as_type(codes, np.int32), as_int64(labels), as_float64(weight)
+    module.leaf_sums(*rows, scale, native_team(module), *sums)
+    return sums
 
 
 @twin(native_whole_leaf_sums)
@@ -164,12 +162,8 @@ def leaf_sums(
 def native_whole_loss(module: Any, scores: Array, labels: Array, weight: Array, scale: float) -> Any:
     if not is_matrix(scores, "f"):
         return NotImplemented
-    arrays = as_float64(scores), as_int64(labels), as_float64(weight)
-
-    def of_rows(rows: slice) -> int:
-        return int(module.whole_loss(*(array[rows] for array in arrays), scale, LARGEST_LOSS))
-
-    return sum(map_ranges(of_rows, len(scores), SCORE_BYTES * scores.shape[1]))
+    rows = as_float64(scores), as_int64(labels), as_float64(weight)
+    return int(module.whole_loss(*rows, scale, LARGEST_LOSS, native_team(module)))
 
 
 @twin(native_whole_loss)
@@ -241,14 +235,7 @@ def native_node_sums(module: Any, columns: ByteColumns, rows: Array, packed: Arr
     words, first = columns.in_memory()
     chosen, numbers = as_type(rows, np.int32), as_int64(packed)
     out = np.empty((int(first[-1]), packed.shape[1]), dtype=np.int64)
-    share = -(-len(words) // most_threads())
-
-    def add_words(begin: int) -> None:
-        cells = first[WORD * begin : WORD * (begin + share) + 1]
-        own = out[int(cells[0]) : int(cells[-1])]
-        module.node_sums(words[begin : begin + share], chosen, numbers, cells - cells[0], own)
-
-    map_items(add_words, range(0, len(words), share))
+    module.node_sums(words, chosen, numbers, first, out)
     return out
 
 

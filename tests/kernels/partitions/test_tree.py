@@ -104,3 +104,15 @@ def test_bounds_of_leaves_do_not_overlap_along_a_column_with_a_direction():
     limits = [*chain(*grown.bounds[order])]
     assert len(order) == 8
     assert limits == sorted(limits)
+
+
+@pytest.mark.parametrize("sizes", [[40] * 3, [9, 256] + [5] * 30], ids=len)
+@pytest.mark.parametrize("k", [1, 3])
+def test_threads_that_share_the_rows_of_a_node_grow_the_same_tree(sizes, k):
+    rows = random_rows(generator([8, k, len(sizes)]), 2 * forests.MANY_CELLS // len(sizes), sizes, k)
+    args = rows.columns, rows.everyone(), rows.packed, options(len(sizes)), 9
+    expected = forests.grow_tree(*args)
+    assert len(expected.bounds) == 9
+    for threads in (2, 3, 16):
+        with thread_limit(threads):
+            assert_same_bits(forests.grow_tree(*args), expected)

@@ -181,7 +181,7 @@ template <class Result, class... Arguments, Result (*Function)(Arguments...)>
 struct Apart<Function> {
     static Result call(Arguments... arguments) {
         demand_apart({extent_of(arguments)...});
-        return Function(std::move(arguments)...);
+        return Function(std::forward<Arguments>(arguments)...);
     }
 };
 template <auto Function>

@@ -6,7 +6,7 @@ namespace calibayes {
 namespace CALIBAYES_LEVEL {
 
 const ExactKernels& exact_kernels() {
-    static constexpr ExactKernels all = {packed_residuals, leaf_sums, whole_loss};
+    static constexpr ExactKernels all = {add_factors, packed_residuals, leaf_sums, whole_loss};
     return all;
 }
 

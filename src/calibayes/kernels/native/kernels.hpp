@@ -215,6 +215,8 @@ struct LabeledScores {
 
 // Kernels whose results have the same bits on every processor; the scratch has 2 * ROWS * k numbers.
 struct ExactKernels {
+    // Adds the log factors (leaves, k) of the leaf of each row to its log scores.
+    void (*add_factors)(const double* factors, const std::int32_t* codes, Int n, Int k, double* scores);
     // Packed residuals and variances of the last `packed_classes` of k classes, rounded by a fraction of each row.
     void (*packed_residuals)(const LabeledScores&, double scale, const double* fractions, Int packed_classes, Int* packed,
                              double* scratch);

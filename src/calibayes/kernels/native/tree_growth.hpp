@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "team.hpp"
 #include "tree_splits.hpp"
 
 namespace calibayes {
@@ -28,44 +29,86 @@ struct TreeArrays {
 };
 
 // Sums of packed numbers over some rows, by cell and class. `add` returns whether a code is beyond those of its column.
+//
+// The threads of a team share the words, and the rows too if there are few words. Sums of whole numbers are the same for any
+// division.
 class NodeSums {
 public:
-    NodeSums(const ByteColumns& columns, const Int* packed, Int k)
-        : columns_(columns), packed_(packed), k_(k), word_(static_cast<std::size_t>(WORD * BINS * k)) {}
+    NodeSums(const ByteColumns& columns, const Int* packed, Int k, Team& team)
+        : columns_(columns), packed_(packed), k_(k), word_cells_(WORD * BINS * k), team_(team) {}
 
     bool add(const std::int32_t* rows, Int m, Int* out) {
         own_.resize(static_cast<std::size_t>(m * k_));
-        for (Int r = 0; r < m; ++r)
-            for (Int c = 0; c < k_; ++c) own_[r * k_ + c] = packed_[rows[r] * k_ + c];
-        bool beyond = false;
+        team_.each_part(m, FEWEST, [&](Int begin, Int end, Int) {
+            for (Int r = begin; r < end; ++r)
+                for (Int c = 0; c < k_; ++c) own_[r * k_ + c] = packed_[rows[r] * k_ + c];
+        });
+        const Int words = (columns_.d + WORD - 1) / WORD, parts = parts_of(m, words);
+        beyond_.assign(static_cast<std::size_t>(words), 0);
+        if (parts == 1) {
+            room_.resize(static_cast<std::size_t>(team_.size() * word_cells_));
+            team_.each(words, [&](Int word, Int member) {
+                Int* sums = room_.data() + member * word_cells_;
+                add_word(word, rows, 0, m, sums);
+                beyond_[word] = copy_word(word, sums, out);
+            });
+        } else {
+            room_.resize(static_cast<std::size_t>(words * parts * word_cells_));
+            team_.each(words * parts, [&](Int task, Int) {
+                const Int part = task % parts;
+                add_word(task / parts, rows, m * part / parts, m * (part + 1) / parts, room_.data() + task * word_cells_);
+            });
+            team_.each(words, [&](Int word, Int) {
+                Int* sums = room_.data() + word * parts * word_cells_;
+                for (Int part = 1; part < parts; ++part)
+                    for (Int cell = 0; cell < word_cells_; ++cell)
+                        sums[cell] = added(sums[cell], sums[part * word_cells_ + cell]);
+                beyond_[word] = copy_word(word, sums, out);
+            });
+        }
+        return std::any_of(beyond_.begin(), beyond_.end(), [](char beyond) { return beyond != 0; });
+    }
+
+private:
+    static constexpr Int FEWEST = 4096;  // rows of a part
+
+    // Into how many parts rows are divided, if each is done for several words: some tasks for each thread.
+    Int parts_of(Int m, Int words) const {
+        return team_.size() == 1 ? 1 : std::max<Int>(1, std::min(m / FEWEST, 2 * team_.size() / words));
+    }
+
+    int columns_of(Int word) const { return static_cast<int>(std::min<Int>(WORD, columns_.d - word * WORD)); }
+
+    void add_word(Int word, const std::int32_t* rows, Int begin, Int end, Int* sums) const {
+        std::fill(sums, sums + word_cells_, Int(0));
         const auto sum = chosen().node_sums[k_ < AT_ONCE ? k_ : 0];
-        for (Int from = 0; from < columns_.d; from += WORD) {
-            const int count = static_cast<int>(std::min<Int>(WORD, columns_.d - from));
-            std::fill(word_.begin(), word_.end(), Int(0));
-            sum(columns_.words + from / WORD * columns_.n, rows, m, own_.data(), k_, count, word_.data());
-            for (int j = 0; j < count; ++j) beyond |= copy(from + j, word_.data() + j * BINS * k_, out);
+        sum(columns_.words + word * columns_.n, rows + begin, end - begin, own_.data() + begin * k_, k_, columns_of(word), sums);
+    }
+
+    bool copy_word(Int word, const Int* sums, Int* out) const {
+        bool beyond = false;
+        for (int place = 0; place < columns_of(word); ++place) {
+            const Int j = word * WORD + place, cells = (columns_.first[j + 1] - columns_.first[j]) * k_;
+            const Int* column = sums + place * BINS * k_;
+            std::copy(column, column + cells, out + columns_.first[j] * k_);
+            beyond |= std::any_of(column + cells, column + BINS * k_, [](Int sum) { return sum != 0; });
         }
         return beyond;
     }
 
-private:
-    bool copy(Int j, const Int* column, Int* out) const {
-        const Int cells = (columns_.first[j + 1] - columns_.first[j]) * k_;
-        std::copy(column, column + cells, out + columns_.first[j] * k_);
-        return std::any_of(column + cells, column + BINS * k_, [](Int sum) { return sum != 0; });
-    }
-
     ByteColumns columns_;
     const Int* packed_;
-    Int k_;
-    std::vector<Int> own_, word_;
+    Int k_, word_cells_;
+    Team& team_;
+    std::vector<Int> own_, room_;
+    std::vector<char> beyond_;
 };
 
 class TreeGrowth {
 public:
-    TreeGrowth(const ByteColumns& columns, const Int* packed, Int k, const SplitOptions& options, TreeArrays tree)
-        : columns_(columns), k_(k), options_(options), tree_(tree), sums_(columns, packed, k),
-          search_(columns.first, k, options) {}
+    TreeGrowth(const ByteColumns& columns, const Int* packed, Int k, const SplitOptions& options, TreeArrays tree, Team& team)
+        : columns_(columns), k_(k), options_(options), tree_(tree), team_(team), sums_(columns, packed, k, team),
+          searches_(static_cast<std::size_t>(team.size()), SplitSearch(columns.first, k, options)) {}
 
     // Returns the number of nodes, or -1 if a code is beyond those of its column.
     Int grow(const std::int32_t* rows, Int m, Int most_leaves) {
@@ -74,6 +117,7 @@ public:
         std::vector<Int> root(cells());
         if (sums_.add(rows, m, root.data())) return -1;
         add(0, m, std::move(root), {-INFINITE, INFINITE});
+        find_splits(1);
         while (static_cast<Int>(leaves_.size()) < most_leaves && split_best()) {}
         write_leaves();
         return nodes_;
@@ -89,12 +133,28 @@ private:
 
     std::size_t cells() const { return static_cast<std::size_t>(columns_.first[columns_.d] * k_); }
 
+    // A leaf whose best split is not yet known.
     void add(Int begin, Int end, std::vector<Int> sums, Bounds bounds) {
-        const Split split = search_.best(sums.data(), bounds);
         tree_.column[nodes_] = -1;
         tree_.most[nodes_] = 0;
         tree_.missing_left[nodes_] = false;
-        leaves_.push_back({nodes_++, begin, end, std::move(sums), bounds, split});
+        leaves_.push_back({nodes_++, begin, end, std::move(sums), bounds, Split()});
+    }
+
+    // The best splits of the last leaves; threads search among some of the columns each.
+    void find_splits(Int count) {
+        const Int parts = std::max<Int>(1, std::min(options_.count, team_.size()));
+        found_.resize(static_cast<std::size_t>(count * parts));
+        const std::size_t before = leaves_.size() - static_cast<std::size_t>(count);
+        team_.each(count * parts, [&](Int task, Int member) {
+            const Leaf& leaf = leaves_[before + static_cast<std::size_t>(task / parts)];
+            const Int part = task % parts, begin = options_.count * part / parts, end = options_.count * (part + 1) / parts;
+            found_[task] = searches_[member].best(leaf.sums.data(), leaf.bounds, begin, end);
+        });
+        for (Int task = 0; task < count * parts; ++task) {  // of equal gains the first, in the order of the columns
+            Split& best = leaves_[before + static_cast<std::size_t>(task / parts)].split;
+            if (found_[task].gain > best.gain) best = found_[task];
+        }
     }
 
     bool split_best() {
@@ -115,17 +175,48 @@ private:
         const auto bounds = child_bounds(leaf, sums.data(), leaf.sums.data());
         add(leaf.begin, middle, std::move(sums), bounds.first);
         add(middle, leaf.end, std::move(leaf.sums), bounds.second);
+        find_splits(2);
         return true;
     }
+
+    static constexpr Int MANY = 1 << 15;  // rows of a leaf from which on threads divide them
 
     // Orders the rows of a leaf by child; returns the number of those on the left.
     Int divide_rows(const Leaf& leaf) {
         const Int m = leaf.end - leaf.begin, j = leaf.split.column;
+        const Int parts = m < MANY ? 1 : std::min(2 * team_.size(), m / (MANY / 8));
         std::int32_t* rows = order_.data() + leaf.begin;
-        const Int lefts = divide(columns_.words + j / WORD * columns_.n, rows, m, static_cast<int>(j % WORD),
-                                 static_cast<std::uint8_t>(leaf.split.most), leaf.split.missing_left, rows, other_.data());
-        std::copy(other_.data(), other_.data() + m - lefts, rows + lefts);
+        lefts_.assign(static_cast<std::size_t>(parts), 0);
+        team_.each(parts, [&](Int part, Int) {
+            const Int begin = m * part / parts, size = m * (part + 1) / parts - begin;
+            lefts_[part] = divide(columns_.words + j / WORD * columns_.n, rows + begin, size, static_cast<int>(j % WORD),
+                                  static_cast<std::uint8_t>(leaf.split.most), leaf.split.missing_left, rows + begin,
+                                  other_.data() + begin);
+        });
+        Int lefts = 0;
+        for (const Int count : lefts_) lefts += count;
+        if (parts == 1) {
+            std::copy(other_.data(), other_.data() + m - lefts, rows + lefts);
+        } else {
+            gather_parts(rows, m, parts, lefts);
+        }
         return lefts;
+    }
+
+    // Brings the rows on the left of all parts, and after them those on the right, into the order of the parts.
+    void gather_parts(std::int32_t* rows, Int m, Int parts, Int lefts) {
+        gathered_.resize(order_.size());
+        team_.each(parts, [&](Int part, Int) {
+            const Int begin = m * part / parts, size = m * (part + 1) / parts - begin;
+            Int to_left = 0;
+            for (Int before = 0; before < part; ++before) to_left += lefts_[before];
+            const Int to_right = lefts + begin - to_left, count = lefts_[part];
+            std::copy(rows + begin, rows + begin + count, gathered_.data() + to_left);
+            std::copy(other_.data() + begin, other_.data() + begin + size - count, gathered_.data() + to_right);
+        });
+        team_.each(parts, [&](Int part, Int) {
+            std::copy(gathered_.data() + m * part / parts, gathered_.data() + m * (part + 1) / parts, rows + m * part / parts);
+        });
     }
 
     std::pair<Bounds, Bounds> child_bounds(const Leaf& leaf, const Int* left, const Int* right) const {
@@ -153,23 +244,26 @@ private:
     // Numbers the leaves in the order of their nodes.
     void write_leaves() {
         std::sort(leaves_.begin(), leaves_.end(), [](const Leaf& a, const Leaf& b) { return a.node < b.node; });
-        std::int32_t number = 0;
-        for (const Leaf& leaf : leaves_) {
+        team_.each(static_cast<Int>(leaves_.size()), [&](Int place, Int) {
+            const Leaf& leaf = leaves_[place];
+            const auto number = static_cast<std::int32_t>(place);
             for (int side = 0; side < 2; ++side) tree_.children[2 * leaf.node + side] = number;
             for (Int r = leaf.begin; r < leaf.end; ++r) tree_.codes[order_[r]] = number;
-            tree_.bounds[2 * number] = leaf.bounds.low;
-            tree_.bounds[2 * number + 1] = leaf.bounds.high;
-            ++number;
-        }
+            tree_.bounds[2 * place] = leaf.bounds.low;
+            tree_.bounds[2 * place + 1] = leaf.bounds.high;
+        });
     }
 
     ByteColumns columns_;
     Int k_;
     SplitOptions options_;
     TreeArrays tree_;
+    Team& team_;
     NodeSums sums_;
-    SplitSearch search_;
-    std::vector<std::int32_t> order_, other_;
+    std::vector<SplitSearch> searches_;  // one for each thread
+    std::vector<Split> found_;
+    std::vector<Int> lefts_;  // rows on the left of each part
+    std::vector<std::int32_t> order_, other_, gathered_;
     std::vector<Leaf> leaves_;
     Int nodes_ = 0;
 };
@@ -184,10 +278,11 @@ struct Trees {
     Int count;
 };
 
-// The leaf of each row in each tree, (n, trees). A stretch of rows goes through all trees while its codes are in the cache.
-inline void leaf_codes(const ByteColumns& columns, const Trees& trees, std::int8_t* out) {
-    for (Int begin = 0; begin < columns.n; begin += STRETCH) {
-        const Int end = std::min(begin + STRETCH, columns.n);
+// The leaves of rows from `from` on, before `to`, in each tree, (n, trees). A stretch of rows goes through all trees while its
+// codes are in the cache.
+inline void leaf_codes(const ByteColumns& columns, const Trees& trees, Int from, Int to, std::int8_t* out) {
+    for (Int begin = from; begin < to; begin += STRETCH) {
+        const Int end = std::min(begin + STRETCH, to);
         for (Int t = 0; t < trees.count; ++t) {
             const Int root = trees.first[t];
             for (Int r = begin; r < end; ++r) {

@@ -17,6 +17,8 @@ using Words = In<std::uint64_t, 2>;
 using Rows = In<std::int32_t, 1>;
 using Signs = In<std::int8_t, 1>;
 
+constexpr Int MOST_THREADS = 1024;
+
 // Checks that numbers of items are from 0 to `most` - 1.
 template <class Array>
 void demand_below(const Array& items, Int most, const char* message) {
@@ -57,7 +59,8 @@ inline void node_sums(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> firs
     bool beyond = false;
     {
         nb::gil_scoped_release free;
-        beyond = NodeSums(columns, packed.data(), k).add(rows.data(), static_cast<Int>(rows.shape(0)), out.data());
+        Team alone(1);
+        beyond = NodeSums(columns, packed.data(), k, alone).add(rows.data(), static_cast<Int>(rows.shape(0)), out.data());
     }
     demand(!beyond, "a code is beyond the codes of its column");
 }
@@ -92,7 +95,7 @@ inline Int divide(Words words, Rows rows, Int column, Int most, bool missing_lef
 }
 
 inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Rows order, Signs direction,
-                     double prior, double least, Int most_leaves, Out<std::int32_t, 1> column,
+                     double prior, double least, Int most_leaves, Team& team, Out<std::int32_t, 1> column,
                      Out<std::uint8_t, 1> most, Out<bool, 1> missing_left, Out<std::int32_t, 2> children,
                      Out<std::int32_t, 1> codes, Out<double, 2> bounds) {
     const ByteColumns columns = columns_of(words, first);
@@ -111,7 +114,7 @@ inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first
     Int nodes = 0;
     {
         nb::gil_scoped_release free;
-        TreeGrowth growth(columns, packed.data(), k, options, arrays);
+        TreeGrowth growth(columns, packed.data(), k, options, arrays, team);
         nodes = growth.grow(rows.data(), static_cast<Int>(rows.shape(0)), most_leaves);
     }
     demand(nodes >= 0, "a code is beyond the codes of its column");
@@ -137,7 +140,8 @@ inline void demand_trees(const Trees& trees, Int nodes, Int d) {
 }
 
 inline void leaf_codes(Words words, In<Int, 1> first_cell, In<std::int32_t, 1> column, In<std::uint8_t, 1> most,
-                       In<bool, 1> missing_left, In<std::int32_t, 2> children, In<Int, 1> first, Out<std::int8_t, 2> out) {
+                       In<bool, 1> missing_left, In<std::int32_t, 2> children, In<Int, 1> first, Team& team,
+                       Out<std::int8_t, 2> out) {
     const ByteColumns columns = columns_of(words, first_cell);
     const Int nodes = static_cast<Int>(column.shape(0)), count = static_cast<Int>(first.shape(0)) - 1;
     demand(count >= 0, "expected the first node of each tree, and the number of nodes");
@@ -151,7 +155,7 @@ inline void leaf_codes(Words words, In<Int, 1> first_cell, In<std::int32_t, 1> c
     const Trees trees{column.data(), most.data(), sides, children.data(), first.data(), count};
     demand_trees(trees, nodes, columns.d);
     nb::gil_scoped_release free;
-    calibayes::leaf_codes(columns, trees, out.data());
+    team.each_part(columns.n, STRETCH, [&](Int begin, Int end, Int) { calibayes::leaf_codes(columns, trees, begin, end, out.data()); });
 }
 
 using Scores = In<double, 2>;
@@ -168,36 +172,87 @@ inline LabeledScores labeled_of(const Scores& scores, const Labels& labels, cons
     return {scores.data(), labels.data(), weight.data(), n, k};
 }
 
-inline std::vector<double> scratch_of(const LabeledScores& rows) {
-    return std::vector<double>(static_cast<std::size_t>(2 * ROWS * rows.k));
+// Rows from `begin` on, before `end`.
+inline LabeledScores part_of(const LabeledScores& rows, Int begin, Int end) {
+    return {rows.scores + begin * rows.k, rows.labels + begin, rows.weight + begin, end - begin, rows.k};
 }
 
-inline void packed_residuals(Scores scores, Labels labels, Weight weight, double scale, In<double, 1> fractions,
+// Memory of one thread each.
+class Scratch {
+public:
+    Scratch(const Team& team, Int size) : size_(size), memory_(static_cast<std::size_t>(team.size() * size)) {}
+    double* of(Int member) { return memory_.data() + member * size_; }
+
+private:
+    Int size_;
+    std::vector<double> memory_;
+};
+
+constexpr Int FEWEST_SCORES = 1024;  // rows of a part
+
+inline void add_factors(Scores factors, Rows codes, Team& team, Out<double, 2> scores) {
+    const Int n = static_cast<Int>(codes.shape(0)), k = classes_of(factors, 1);
+    demand_shape(scores, "log scores (n, k)", {n, k});
+    demand_below(codes, static_cast<Int>(factors.shape(0)), "a row has no leaf");
+    nb::gil_scoped_release free;
+    team.each_part(n, FEWEST_SCORES, [&](Int begin, Int end, Int) {
+        chosen_exact().add_factors(factors.data(), codes.data() + begin, end - begin, k, scores.data() + begin * k);
+    });
+}
+
+inline void packed_residuals(Scores scores, Labels labels, Weight weight, double scale, In<double, 1> fractions, Team& team,
                              Out<Int, 2> packed) {
     const LabeledScores rows = labeled_of(scores, labels, weight);
     const Int packed_classes = rows.k == 2 ? 1 : rows.k;
     demand_shape(fractions, "fractions (n,)", {rows.n});
     demand_shape(packed, "the result (n, k), or (n, 1) for two classes", {rows.n, packed_classes});
     nb::gil_scoped_release free;
-    chosen_exact().packed_residuals(rows, scale, fractions.data(), packed_classes, packed.data(), scratch_of(rows).data());
+    Scratch scratch(team, 2 * ROWS * rows.k);
+    team.each_part(rows.n, FEWEST_SCORES, [&](Int begin, Int end, Int member) {
+        chosen_exact().packed_residuals(part_of(rows, begin, end), scale, fractions.data() + begin, packed_classes,
+                                        packed.data() + begin * packed_classes, scratch.of(member));
+    });
 }
 
-inline void leaf_sums(Scores scores, Rows codes, Labels labels, Weight weight, double scale, Out<Int, 2> residual,
+inline void leaf_sums(Scores scores, Rows codes, Labels labels, Weight weight, double scale, Team& team, Out<Int, 2> residual,
                       Out<Int, 2> variance, Out<Int, 1> mass) {
     const LabeledScores rows = labeled_of(scores, labels, weight);
-    const Int leaves = static_cast<Int>(mass.shape(0));
+    const Int leaves = static_cast<Int>(mass.shape(0)), cells = leaves * rows.k;
     demand_shape(codes, "leaves of rows (n,)", {rows.n});
     demand_shape(residual, "sums of residuals (leaves, k)", {leaves, rows.k});
     demand_shape(variance, "sums of variances (leaves, k)", {leaves, rows.k});
     demand_below(codes, leaves, "a row has no leaf");
     nb::gil_scoped_release free;
-    chosen_exact().leaf_sums(rows, codes.data(), scale, residual.data(), variance.data(), mass.data(), scratch_of(rows).data());
+    Scratch scratch(team, 2 * ROWS * rows.k);
+    const Int size = 2 * cells + leaves;
+    std::vector<Int> sums(static_cast<std::size_t>(team.size() * size));  // of each thread
+    team.each_part(rows.n, FEWEST_SCORES, [&](Int begin, Int end, Int member) {
+        Int* own = sums.data() + member * size;
+        chosen_exact().leaf_sums(part_of(rows, begin, end), codes.data() + begin, scale, own, own + cells, own + 2 * cells,
+                                 scratch.of(member));
+    });
+    for (Int member = 0; member < team.size(); ++member) {
+        const Int* own = sums.data() + member * size;
+        for (Int cell = 0; cell < cells; ++cell) {
+            residual.data()[cell] = added(residual.data()[cell], own[cell]);
+            variance.data()[cell] = added(variance.data()[cell], own[cells + cell]);
+        }
+        for (Int leaf = 0; leaf < leaves; ++leaf) mass.data()[leaf] = added(mass.data()[leaf], own[2 * cells + leaf]);
+    }
 }
 
-inline Int whole_loss(Scores scores, Labels labels, Weight weight, double scale, double most) {
+inline Int whole_loss(Scores scores, Labels labels, Weight weight, double scale, double most, Team& team) {
     const LabeledScores rows = labeled_of(scores, labels, weight, 1);
     nb::gil_scoped_release free;
-    return chosen_exact().whole_loss(rows, scale, most, scratch_of(rows).data());
+    Scratch scratch(team, 2 * ROWS * rows.k);
+    std::vector<Int> losses(static_cast<std::size_t>(team.size()));
+    team.each_part(rows.n, FEWEST_SCORES, [&](Int begin, Int end, Int member) {
+        const Int loss = chosen_exact().whole_loss(part_of(rows, begin, end), scale, most, scratch.of(member));
+        losses[member] = added(losses[member], loss);
+    });
+    Int total = 0;
+    for (const Int loss : losses) total = added(total, loss);
+    return total;
 }
 
 inline void bin_codes(Table x, In<double, 1> edges, In<Int, 1> first, Out<std::int16_t, 2> out) {
@@ -257,13 +312,20 @@ inline void define(nb::module_& m) {
           nb::arg("out").noconvert());
     m.def("bin_codes", apart<bin_codes>, nb::arg("x").noconvert(), nb::arg("edges").noconvert(), nb::arg("first").noconvert(),
           nb::arg("out").noconvert());
+    nb::class_<Team>(m, "Team").def("__init__", [](Team* team, Int size) {
+        demand(size >= 1 && size <= MOST_THREADS, "expected 1 to 1024 threads");
+        new (team) Team(size);
+    });
+    m.def("add_factors", apart<add_factors>, nb::arg("factors").noconvert(), nb::arg("codes").noconvert(), nb::arg("team"),
+          nb::arg("scores").noconvert());
     m.def("packed_residuals", apart<packed_residuals>, nb::arg("scores").noconvert(), nb::arg("labels").noconvert(),
-          nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("fractions").noconvert(), nb::arg("packed").noconvert());
+          nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("fractions").noconvert(), nb::arg("team"),
+          nb::arg("packed").noconvert());
     m.def("leaf_sums", apart<leaf_sums>, nb::arg("scores").noconvert(), nb::arg("codes").noconvert(),
-          nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("residual").noconvert(),
-          nb::arg("variance").noconvert(), nb::arg("mass").noconvert());
+          nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("team"),
+          nb::arg("residual").noconvert(), nb::arg("variance").noconvert(), nb::arg("mass").noconvert());
     m.def("whole_loss", apart<whole_loss>, nb::arg("scores").noconvert(), nb::arg("labels").noconvert(),
-          nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("most"));
+          nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("most"), nb::arg("team"));
     m.def("node_sums", apart<node_sums>, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
           nb::arg("first").noconvert(), nb::arg("out").noconvert());
     m.def("best_split", apart<best_split>, nb::arg("sums").noconvert(), nb::arg("first").noconvert(),
@@ -273,12 +335,12 @@ inline void define(nb::module_& m) {
           nb::arg("missing_left"), nb::arg("left").noconvert(), nb::arg("right").noconvert());
     m.def("grow_tree", apart<grow_tree>, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
           nb::arg("first").noconvert(), nb::arg("order").noconvert(), nb::arg("direction").noconvert(),
-          nb::arg("prior"), nb::arg("least"), nb::arg("most_leaves"), nb::arg("column").noconvert(),
+          nb::arg("prior"), nb::arg("least"), nb::arg("most_leaves"), nb::arg("team"), nb::arg("column").noconvert(),
           nb::arg("most").noconvert(), nb::arg("missing_left").noconvert(), nb::arg("children").noconvert(),
           nb::arg("codes").noconvert(), nb::arg("bounds").noconvert());
     m.def("leaf_codes", apart<leaf_codes>, nb::arg("words").noconvert(), nb::arg("first_cell").noconvert(),
           nb::arg("column").noconvert(), nb::arg("most").noconvert(), nb::arg("missing_left").noconvert(),
-          nb::arg("children").noconvert(), nb::arg("first").noconvert(), nb::arg("out").noconvert());
+          nb::arg("children").noconvert(), nb::arg("first").noconvert(), nb::arg("team"), nb::arg("out").noconvert());
 }
 
 }  // namespace trees

@@ -26,6 +26,14 @@ CALIBAYES_INLINE void each_stretch(const double* scores, Int n, Int k, double* s
     }
 }
 
+// Adds the log factors (leaves, k) of the leaf of each row to its log scores.
+inline void add_factors(const double* factors, const std::int32_t* codes, Int n, Int k, double* scores) {
+    for (Int r = 0; r < n; ++r) {
+        const double* CALIBAYES_ALONE own = factors + codes[r] * k;
+        for (Int c = 0; c < k; ++c) scores[r * k + c] += own[c];
+    }
+}
+
 inline void packed_residuals(const LabeledScores& all, double scale, const double* fractions, Int packed_classes, Int* packed,
                              double* scratch) {
     const double ratio = ratio_of(all.k);

@@ -43,11 +43,14 @@ public:
         : first_(first), k_(k), options_(options), total_(static_cast<std::size_t>(k)),
           left_(static_cast<std::size_t>(k)), right_(static_cast<std::size_t>(k)) {}
 
-    Split best(const Int* sums, Bounds bounds) {
+    Split best(const Int* sums, Bounds bounds) { return best(sums, bounds, 0, options_.count); }
+
+    // The best split of the columns from `begin` on, before `end`, in their order.
+    Split best(const Int* sums, Bounds bounds, Int begin, Int end) {
         sums_ = sums;
         bounds_ = bounds;
         best_ = Split();
-        for (Int i = 0; i < options_.count; ++i) {
+        for (Int i = begin; i < end; ++i) {
             const Int j = options_.columns[i];
             if (first_[j + 1] - first_[j] >= 2) try_column(j);
         }
