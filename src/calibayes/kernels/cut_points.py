@@ -535,20 +535,32 @@ def initial_centers(rows: Array, weight: Array, count: int, rng: np.random.Gener
 def lloyd(rows: Array, weight: Array, start: Array) -> tuple[Array, float]:
     """Centers (count, d) once no row changes its cluster, and the weighted sum of squared distances to them."""
     means, cluster = start, np.full(len(rows), -1)
+    squares, numbers = np.sum(rows**2, axis=1), np.arange(len(start))[:, None]
     for _ in range(PASSES):
-        before, distances = cluster, squared_distances(rows, means)
-        cluster = _refill_empty(first_least(distances), distances, len(start))
+        # One cluster after another: rows of few clusters would be short loops.
+        distances = np.maximum(squares - 2.0 * means @ rows.T + np.sum(means**2, axis=1)[:, None], 0.0)
+        before, cluster = cluster, _refill_empty(_first_of_least(distances), distances)
         if np.array_equal(before, cluster):
             break
-        share = weight[:, None] * (cluster[:, None] == np.arange(len(start)))
-        means = share.T @ rows / share.sum(axis=0)[:, None]
+        share = weight * (cluster == numbers)
+        means = share @ rows / share.sum(axis=1)[:, None]
     return means, float(weight @ squared_distances(rows, means)[np.arange(len(rows)), cluster])
 
 
-def _refill_empty(cluster: Array, distances: Array, count: int) -> Array:
-    """Assign to each empty cluster the farthest row of those in clusters of several rows."""
-    for empty in np.setdiff1d(np.arange(count), cluster):
-        sizes = np.bincount(cluster, minlength=count)
-        movable = np.where(sizes[cluster] > 1, distances[np.arange(len(cluster)), cluster], -1.0)
+def _first_of_least(distances: Array) -> Array:
+    """`first_least` of each column of (m, n)."""
+    least = distances.min(axis=0)
+    least += EQUAL * (1.0 + least)
+    position = np.zeros(distances.shape[1], dtype=np.intp)
+    for number in range(len(distances) - 1, -1, -1):
+        position[distances[number] <= least] = number
+    return position
+
+
+def _refill_empty(cluster: Array, distances: Array) -> Array:
+    """Assign to each empty cluster the farthest row of those in clusters of several rows; distances are (m, n)."""
+    for empty in np.flatnonzero(np.bincount(cluster, minlength=len(distances)) == 0):
+        sizes = np.bincount(cluster, minlength=len(distances))
+        movable = np.where(sizes[cluster] > 1, distances[cluster, np.arange(len(cluster))], -1.0)
         cluster[first_least(-movable)] = empty
     return cluster
