@@ -15,7 +15,7 @@ INSTRUCTION_SETS = native_kernels.module.levels() if native_kernels.module is no
 ROWS = random_rows(generator(0), 300, [7, 2, 40] * 3, 3)
 TREES = [
     grow_tree(ROWS.columns, ROWS.everyone(), ROWS.packed, options(9, prior=prior), leaves).tree
-    for prior, leaves in ((1.0, 20), (500.0, 3), (50.0, 127))
+    for prior, leaves in ((1.0, 20), (500.0, 3), (50.0, 127), (1.0, 32), (1.0, 33), (1.0, 64), (1.0, 65))
 ]
 FOREST = forest_of([*TREES, ONE_LEAF])
 
@@ -33,7 +33,8 @@ def walk(tree: TreeNodes, codes: np.ndarray) -> int:
 def test_leaves_are_those_of_a_walk_from_the_root():
     expected = [[walk(tree, codes) for tree in FOREST.trees()] for codes in ROWS.codes]
     assert leaf_codes(ROWS.columns, FOREST).tolist() == expected
-    assert FOREST.leaves[-1] == 1
+    assert FOREST.leaves[:3] == (20, 3, FOREST.leaves[2])
+    assert FOREST.leaves[3:] == (32, 33, 64, 65, 1)
     assert max(map(max, expected)) < MOST_LEAVES
 
 
@@ -47,8 +48,28 @@ def test_all_versions_find_the_same_leaves():
         assert leaf_codes(ROWS.columns, FOREST).tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 63, 64, 65, 129])
+def test_a_few_rows_have_the_leaves_that_they_have_among_many(n):
+    expected = leaf_codes(ROWS.columns, FOREST)
+    assert leaf_codes(ROWS.columns.rows(slice(5, 5 + n)), FOREST).tolist() == expected[5 : 5 + n].tolist()
+
+
+@pytest.mark.parametrize("leaves", [3, 20, 40])
+def test_nodes_with_several_parents_end_in_some_leaf(leaves):
+    """The extension itself, which reads what `Forest.verify` would refuse, stays within its memory."""
+    rng = generator(9)
+    tree = grow_tree(ROWS.columns, ROWS.everyone(), ROWS.packed, options(9, prior=1.0), leaves).tree
+    for _ in range(50):
+        children = tree.children.copy()
+        for node in np.flatnonzero(tree.column >= 0):
+            if rng.random() < 0.5:
+                children[node, rng.integers(2)] = rng.integers(node + 1, len(children))
+        codes = leaf_codes(ROWS.columns, forest_of([tree._replace(children=children)]))
+        assert 0 <= codes.min() <= codes.max() < leaves
+
+
 def test_trees_come_back_out_of_a_forest():
-    assert FOREST.count == 4
+    assert FOREST.count == 8
     for found, given in zip(FOREST.trees(), [*TREES, ONE_LEAF], strict=True):
         assert all(map(np.array_equal, found, given))
     FOREST.verify()

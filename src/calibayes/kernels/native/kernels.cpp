@@ -9,6 +9,7 @@
 #include "posterior.hpp"
 #include "product_sums.hpp"
 #include "sparse.hpp"
+#include "tree_walk.hpp"
 #include "column_sweeps.hpp"
 #include "level_comparison.hpp"
 
@@ -61,6 +62,8 @@ const Kernels& kernels() {
         product_sums,
         {node_sums<0>, node_sums<1>, node_sums<2>, node_sums<3>, node_sums<4>, node_sums<5>, node_sums<6>, node_sums<7>,
          node_sums<8>},
+        masked_leaves<std::uint32_t, std::int32_t>,
+        masked_leaves<std::uint64_t, std::int64_t>,
         known_moments,
         sample_flags,
     };

@@ -137,6 +137,20 @@ struct ProductKernels {
     Int n, d, m, p;
 };
 
+// A split of a tree: codes from `lowest` to `lowest + range` go left, and others keep the leaves of `kept`.
+struct MaskedSplit {
+    std::uint64_t kept;
+    std::int32_t column;
+    std::uint8_t lowest, range;
+};
+
+// The splits of a tree in any order, and the numbers of its leaves from left to right.
+struct MaskedTree {
+    const MaskedSplit* first;
+    Int splits;
+    const std::int8_t* leaves;
+};
+
 struct Kernels {
     const char* name;
     // Largest code of each column; negative codes and NaN count as the largest unsigned number.
@@ -200,6 +214,9 @@ struct Kernels {
     // Adds the numbers (m, k) of given rows to the sums of the first columns of a word, (columns, BINS, k).
     void (*node_sums[AT_ONCE])(const std::uint64_t* words, const std::int32_t* rows, Int m, const Int* packed, Int k,
                                int columns, Int* sums);
+    // The leaves of up to ROWS rows with codes (d, ROWS) in a tree of at most 32, or 64, leaves.
+    void (*masked_leaves32)(const MaskedTree&, const std::uint8_t* codes, Int many, std::int8_t* out, Int stride);
+    void (*masked_leaves64)(const MaskedTree&, const std::uint8_t* codes, Int many, std::int8_t* out, Int stride);
     KnownMoments (*known_moments)(const double* x, Int n, double pivot);
     // Which numbers have a hash of at most `bound`, 1 or 0.
     void (*sample_flags)(const double* x, Int n, std::uint64_t bound, std::uint8_t* flags);

@@ -155,7 +155,8 @@ inline void leaf_codes(Words words, In<Int, 1> first_cell, In<std::int32_t, 1> c
     const Trees trees{column.data(), most.data(), sides, children.data(), first.data(), count};
     demand_trees(trees, nodes, columns.d);
     nb::gil_scoped_release free;
-    team.each_part(columns.n, STRETCH, [&](Int begin, Int end, Int) { calibayes::leaf_codes(columns, trees, begin, end, out.data()); });
+    const LeafCodes leaves(columns, trees, columns.n >= ROWS / 2);
+    team.each_part(columns.n, STRETCH, [&](Int begin, Int end, Int) { leaves.write(begin, end, out.data()); });
 }
 
 using Scores = In<double, 2>;
