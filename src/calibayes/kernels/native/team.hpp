@@ -75,7 +75,10 @@ private:
     static constexpr int PATIENCE = 4000;  // turns of waiting, some microseconds, before a thread sleeps
 
     static void pause(int turn) {
-        if (turn % 64 == 63) std::this_thread::yield();
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+        __builtin_ia32_pause();
+#endif
+        if (turn % 512 == 511) std::this_thread::yield();
     }
 
     void run(Int member) {

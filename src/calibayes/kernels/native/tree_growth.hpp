@@ -74,7 +74,7 @@ private:
 
     // Into how many parts rows are divided, if each is done for several words: some tasks for each thread.
     Int parts_of(Int m, Int words) const {
-        return team_.size() == 1 ? 1 : std::max<Int>(1, std::min(m / FEWEST, 2 * team_.size() / words));
+        return team_.size() == 1 ? 1 : std::max<Int>(1, std::min(m / FEWEST, (4 * team_.size() + words - 1) / words));
     }
 
     int columns_of(Int word) const { return static_cast<int>(std::min<Int>(WORD, columns_.d - word * WORD)); }
@@ -179,7 +179,7 @@ private:
         return true;
     }
 
-    static constexpr Int MANY = 1 << 15;  // rows of a leaf from which on threads divide them
+    static constexpr Int MANY = 1 << 13;  // rows of a leaf from which on threads divide them
 
     // Orders the rows of a leaf by child; returns the number of those on the left.
     Int divide_rows(const Leaf& leaf) {
