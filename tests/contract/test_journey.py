@@ -171,7 +171,7 @@ def test_the_source_tree_is_no_larger_than_its_changelog_explains() -> None:
     )
     assert len(paths) <= 275, GROWN
     assert len({path.parent for path in paths}) <= 31, GROWN
-    assert sum(map(code_lines, paths, trees)) <= 42_940, GROWN
+    assert sum(map(code_lines, paths, trees)) <= 42_955, GROWN
     assert sum(count > 1 for count in stems.values()) <= 4
     assert sum(count > 1 for count in classes.values()) <= 1
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from calibayes import (
+    AODE,
     GaussianNB,
     JointKernelClassifier,
     LinearDiscriminantAnalysis,
@@ -513,3 +514,13 @@ def test_a_missing_package_is_named(monkeypatch):
     with pytest.raises(ImportError, match=r"pip install sqlglot"):
         case("gaussian")[0].to_sql("visits")
     assert callable(to_sql)
+
+
+def test_a_statement_of_too_many_numbers_is_refused_before_it_is_written(monkeypatch):
+    """100 columns of AODE are some million numbers, for which a database took 20 GB."""
+    X = generator(0).normal(size=(60, 5))
+    model = AODE().fit(X, np.arange(60) % 2)
+    assert to_sql(model, "rows")
+    monkeypatch.setattr("calibayes.export.sql.MOST_NUMBERS", 1000)
+    with pytest.raises(TypeError, match=r"tables of [\d,]+ numbers, more than the 1,000 that databases can"):
+        to_sql(model, "rows")

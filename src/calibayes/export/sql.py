@@ -412,8 +412,8 @@ def to_sql(model: Any, table: str | Sequence[str], dialect: str = "duckdb") -> s
     Raises
     ------
     TypeError
-        If the model cannot be written as SQL, or if the database would take two of its columns for the same one, such as "c" and "C" in
-        DuckDB.
+        If the model cannot be written as SQL, or only as a statement of more than a million numbers, or if the database would take
+        two of its columns for the same one, such as "c" and "C" in DuckDB.
     ValueError
         If there is no such dialect, or ``table`` is not a name.
 
@@ -429,6 +429,7 @@ def to_sql(model: Any, table: str | Sequence[str], dialect: str = "duckdb") -> s
     source = _table(table)
     expressions = model_expressions(model)
     _refuse_equal_names(model, ex.column_names(expressions.probabilities), dialect)
+    _refuse_large(expressions.probabilities)
     outputs = dict(zip(output_names(expressions.classes, dialect), expressions.probabilities, strict=True))
     statement = select_statement(outputs, source, dialect)
     return str(statement.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE))
@@ -535,6 +536,20 @@ def _refuse_many(count: int, dialect: str) -> None:
         raise TypeError(
             f"the statement would need an inner query of {count} columns, but {dialect} allows at most {most}: export a model "
             "of fewer columns, classes or levels"
+        )
+
+
+MOST_NUMBERS = 1_000_000
+"""Most numbers of the tables of a statement, of some 50 MB: databases and this module would need many times as much memory."""
+
+
+def _refuse_large(probabilities: Sequence[ex.Expression]) -> None:
+    tables = (node.table for node in ex.nodes_within(probabilities) if isinstance(node, ex.TableEntry))
+    count = sum(map(len, tables))
+    if count > MOST_NUMBERS:
+        raise TypeError(
+            f"the statement would hold tables of {count:,} numbers, more than the {MOST_NUMBERS:,} that databases can be expected "
+            "to read: export a model of fewer columns, bins or levels, use to_onnx, or predict in Python"
         )
 
 
