@@ -97,6 +97,7 @@ ATTACK = [
     Step("native calls with sanitizers", [PYTHON, "-m", "tests.sanitize", "--calls"]),
     Step("native tests with assertions", [PYTHON, "-m", "tests.sanitize", "--assertions"]),
     Step("native calls with assertions", [PYTHON, "-m", "tests.sanitize", "--assertions", "--calls"]),
+    Step("loops of native threads", [PYTHON, "-m", "tests.sanitize", "--threads"]),
     Step("killed clusters", [PYTHON, "-m", "tests.engines.killed_cluster"]),
     Step("random fits", [PYTHON, "-m", "tests.contract.random_fits", "--fits=20000"], ONE_THREAD),
 ]

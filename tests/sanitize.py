@@ -3,6 +3,7 @@
     python -m tests.sanitize               the tests, with sanitizers
     python -m tests.sanitize --assertions  the tests, with the assertions of the C++ library
     python -m tests.sanitize --calls       100,000 random calls, with either
+    python -m tests.sanitize --threads     loops of teams of threads, with the thread sanitizer
 
 needs gcc and pip. The address and undefined behavior sanitizers stop at reads and writes out of bounds, misaligned or
 through null, at divisions by zero, at overflows of integers and at numbers that no integer can hold. The assertions stop
@@ -51,7 +52,7 @@ LEVELS = {
 def compiled(target: Path, source: Path, options: list[str]) -> Path:
     """The object file of a source, compiled unless it is newer than all sources."""
     newest = max(file.stat().st_mtime for file in (source, *SOURCES.glob("*.?pp")))
-    if source.parent != SOURCES:
+    if PACKAGES in source.parents:
         newest = source.stat().st_mtime
     if not target.exists() or target.stat().st_mtime < newest:
         subprocess.run(["g++", *FLAGS, *options, "-c", str(source), "-o", str(target)], check=True)
@@ -94,6 +95,21 @@ def build(form: str) -> Path:
     return folder / "_native.so"
 
 
+def loops_of_threads() -> Path:
+    """A program of loops that threads share, with the thread sanitizer."""
+    folder, checks = ROOT / "build/threads", ["-fsanitize=thread", f"-I{SOURCES}"]
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = [
+        ("loops", ROOT / "tests/kernels/team_loops.cpp", []),
+        ("dispatch", SOURCES / "dispatch.cpp", []),
+        ("kernels", SOURCES / "kernels.cpp", ["-DCALIBAYES_LEVEL=baseline"]),
+        ("exact", SOURCES / "exact.cpp", ["-DCALIBAYES_LEVEL=exact_baseline", "-ffp-contract=off"]),
+    ]
+    objects = [str(compiled(folder / f"{name}.o", source, [*checks, *own])) for name, source, own in jobs]
+    subprocess.run(["g++", *checks, *objects, "-pthread", "-o", str(folder / "loops")], check=True)
+    return folder / "loops"
+
+
 def runtime() -> str:
     """The libraries of the address sanitizer, which must be loaded first, and of C++, whose exceptions it intercepts."""
     commands = [["gcc", f"-print-file-name={name}"] for name in ("libasan.so", "libstdc++.so")]
@@ -114,6 +130,8 @@ def environment_of(form: str, extension: Path) -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> int:
+    if "--threads" in arguments:
+        return subprocess.run([loops_of_threads()], check=False).returncode
     form = "assertions" if "--assertions" in arguments else "sanitized"
     further = [argument for argument in arguments if argument not in ("--assertions", "--calls")]
     environment = environment_of(form, build(form))
