@@ -247,10 +247,12 @@ def grow_forests(
 
 
 def _advance(growths: Sequence[Growth]) -> bool:
-    """Grow a tree in each fold; whether one was split. Threads share the folds, or the rows of each if there are many."""
+    """Grow a tree in each fold; whether one was split. Threads share the rows of each fold if some would be idle otherwise."""
     cells = min(growth.fold.training.columns.n * growth.fold.training.columns.d for growth in growths)
-    is_large = cells >= MANY_CELLS and len(growths) < 2 * most_threads()
-    return any([growth.advance() for growth in growths] if is_large else map_items(Growth.advance, growths))
+    shares_rows = cells >= MANY_CELLS and len(growths) % most_threads() > 0
+    return any(
+        [growth.advance() for growth in growths] if shares_rows else map_items(Growth.advance, growths)
+    )
 
 
 class HeldOutLoss:
