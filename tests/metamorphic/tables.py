@@ -123,7 +123,7 @@ def real_tables(most: int) -> Iterator[LawTable]:
     if not folder:
         return
     paths = [path for part in folder.split(os.pathsep) for path in sorted(Path(part).glob("*.csv.gz"))]
-    for path in sorted(paths, key=lambda path: path.stat().st_size)[3 : 3 * most + 3 : 3]:
+    for path in sorted(paths, key=lambda path: path.stat().st_size)[: 3 * most : 3]:
         frame = pd.read_csv(path)
         labels = frame.pop("target").astype(str).to_numpy()
         order = np.random.default_rng(0).permutation(len(labels))[:LARGEST_REAL]
