@@ -166,6 +166,7 @@ using Weight = In<double, 1>;
 // Rows, after a check of their labels.
 inline LabeledScores labeled_of(const Scores& scores, const Labels& labels, const Weight& weight, Int fewest = 2) {
     const Int n = static_cast<Int>(scores.shape(0)), k = classes_of(scores, 1);
+    demand_aligned(scores, "log scores (n, k)");
     demand_shape(labels, "labels (n,)", {n});
     demand_shape(weight, "weight (n,)", {n});
     demand(k >= fewest, "expected two classes or more");
@@ -193,6 +194,8 @@ constexpr Int FEWEST_SCORES = 1024;  // rows of a part
 
 inline void add_factors(Scores factors, Rows codes, Team& team, Out<double, 2> scores) {
     const Int n = static_cast<Int>(codes.shape(0)), k = classes_of(factors, 1);
+    demand_aligned(factors, "log factors (leaves, k)");
+    demand_aligned(codes, "leaves of rows (n,)");
     demand_shape(scores, "log scores (n, k)", {n, k});
     demand_below(codes, static_cast<Int>(factors.shape(0)), "a row has no leaf");
     nb::gil_scoped_release free;
@@ -222,6 +225,7 @@ inline void leaf_sums(Scores scores, Rows codes, Labels labels, Weight weight, d
     demand_shape(codes, "leaves of rows (n,)", {rows.n});
     demand_shape(residual, "sums of residuals (leaves, k)", {leaves, rows.k});
     demand_shape(variance, "sums of variances (leaves, k)", {leaves, rows.k});
+    demand_shape(mass, "sums of weights (leaves,)", {leaves});
     demand_below(codes, leaves, "a row has no leaf");
     nb::gil_scoped_release free;
     Scratch scratch(team, 2 * ROWS * rows.k);
