@@ -30,7 +30,7 @@ class Interrupted(BaseException):
 class FileOperations:
     """Counts the operations of this thread on files in a folder; number ``fails_at`` fails.
 
-    Other threads, such as those of a Dask cluster, may get the number of a file that was closed here.
+    Other files, and other threads such as those of a Dask cluster, may get the number of a file that was closed here.
     """
 
     def __init__(self, folder: Path, fails_at: int, *, interrupts: bool) -> None:
@@ -55,6 +55,16 @@ class FileOperations:
 
         return call
 
+    def closing(self, close: Callable[[int], None]) -> Callable[[int], None]:
+        """`os.close`, after which the number of the file may be that of another one."""
+
+        def call(number: int) -> None:
+            if get_ident() == self.thread:
+                self.files.discard(number)
+            close(number)
+
+        return call
+
     def _is_ours(self, first: Any) -> bool:
         """Whether it is a file of the folder. A folder itself is opened after a file is in place, and may fail to."""
         if isinstance(first, int):
@@ -76,7 +86,11 @@ def failing(folder: Path, fails_at: int, *, interrupts: bool) -> Iterator[FileOp
     """Context in which an operation fails. Files are opened by Python's own implementation, which calls `os`."""
     operations = FileOperations(folder, fails_at, interrupts=interrupts)
     replaced = [(os, name, operations.wrapped(name)) for name in ERRORS]
-    replaced += [(builtins, "open", _pyio.open), (io, "open", _pyio.open)]
+    replaced += [
+        (builtins, "open", _pyio.open),
+        (io, "open", _pyio.open),
+        (os, "close", operations.closing(os.close)),
+    ]
     before = [(module, name, getattr(module, name)) for module, name, _ in replaced]
     try:
         for module, name, function in replaced:
