@@ -89,7 +89,7 @@ def leaf_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iter
     for scores, labels, weight in score_arguments(rng, n, k):
         for leaves in (1, 5, 127):
             codes = rng.integers(0, leaves, n).astype(np.int32)
-            yield scores, codes, labels, weight, leaves, tree_nodes.scale_of(weight) * tree_nodes.FINER
+            yield scores, codes, labels, weight, leaves, tree_nodes.scale_of(weight)
 
 
 def loss_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
@@ -105,7 +105,7 @@ TREE_CASES = {
     "leaf_codes": (forests.leaf_codes, leaf_arguments),
     "with_factors": (tree_nodes.with_factors, factor_arguments),
     "packed_residuals": (tree_nodes.packed_residuals, residual_arguments),
-    "whole_leaf_sums": (tree_nodes.whole_leaf_sums, leaf_sum_arguments),
+    "leaf_sums": (tree_nodes.leaf_sums, leaf_sum_arguments),
     "whole_loss": (tree_nodes.whole_loss, loss_arguments),
 }
 """The kernel and its arguments."""

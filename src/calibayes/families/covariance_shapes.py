@@ -193,7 +193,7 @@ class Full:
 
         Not all are positive if the covariance is not positive definite.
         """
-        return gaussian_density.all_unexplained(covariance)
+        return gaussian_density.unexplained(covariance)
 
     def covariance_parameters(self, covariance: Array, k: int) -> Arrays:
         """The covariance (g, ...) as parameters of k classes, with what the log density needs of it."""

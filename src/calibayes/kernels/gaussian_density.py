@@ -153,29 +153,27 @@ def product_factor(x: Array, whitener: Array, variance: Array, farthest: float =
     return np.ascontiguousarray(whitener, dtype=np.float64)
 
 
-def unexplained(matrix: Array) -> Array:
-    """Variance of each column given all others, (d,), from a covariance (d, d): the inverse diagonal of its inverse.
-
-    If the matrix is not positive definite, the variance given the columns before, and 0 from the first column at which that
-    shows; all 0 if it is not finite.
-    """
-    if not np.isfinite(matrix).all():
-        return np.zeros(len(matrix))
-    factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=1)
-    diagonal = np.diag(factor).copy()
-    if failed:
-        diagonal[failed - 1 :] = 0.0  # not factored: entries of the matrix, whose squares may overflow
-        return diagonal**2
-    inverse, _ = lapack.dtrtri(factor, lower=0, overwrite_c=1)
-    # With each row in units of its own pivot, squares overflow only where nothing is left.
-    with np.errstate(over="ignore"):
-        return np.asarray(diagonal**2 / ((inverse * diagonal[:, None]) ** 2).sum(axis=1))
-
-
 @portable
-def all_unexplained(matrices: Array) -> Array:
-    """`unexplained` of each of several covariances (g, d, d), (g, d)."""
-    return np.stack([unexplained(matrix) for matrix in matrices])
+def unexplained(matrices: Array) -> Array:
+    """Variance of each column given all others, (g, d), from covariances (g, d, d): the inverse diagonals of their inverses.
+
+    If a matrix is not positive definite, the variance given the columns before, and 0 from the first column at which that shows;
+    all 0 if it is not finite.
+    """
+    result = np.zeros(matrices.shape[:2])
+    for left, matrix in zip(result, matrices, strict=True):
+        if not np.isfinite(matrix).all():
+            continue
+        factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=1)
+        diagonal = np.diag(factor)
+        if failed:  # beyond, entries of the matrix are not factored, and their squares may overflow
+            left[: failed - 1] = diagonal[: failed - 1] ** 2
+            continue
+        inverse, _ = lapack.dtrtri(factor, lower=0)
+        # With each row in units of its own pivot, squares overflow only where nothing is left.
+        with np.errstate(over="ignore"):
+            left[:] = diagonal**2 / ((inverse * diagonal[:, None]) ** 2).sum(axis=1)
+    return result
 
 
 @portable

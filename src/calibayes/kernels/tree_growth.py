@@ -151,6 +151,8 @@ class Growth:
     """Of each tree, (leaves, k)."""
     masses: list[Array] = field(default_factory=list)
     """Weights of the training rows in the leaves of each tree, (leaves,)."""
+    held_out_scores: Array = field(init=False)
+    """Log scores of the held-out rows, (n, k)."""
 
     def __post_init__(self) -> None:
         columns, _, weight, log_scores = self.fold.training
@@ -160,7 +162,7 @@ class Growth:
         prior = self.settings.prior * self._scale
         least = self.settings.least_variance * self._scale * tree_nodes.packed_classes(k) / k
         self._options = tree_nodes.SplitOptions(columns.order(), self.direction, prior, least)
-        self._scores, self._held_out_scores = log_scores, self.fold.held_out.log_scores
+        self._scores, self.held_out_scores = log_scores, self.fold.held_out.log_scores
         self.remember()
 
     def advance(self) -> bool:
@@ -180,7 +182,7 @@ class Growth:
         self.log_factors.append(log_factor)
         if self.fold.held_out.columns.n:
             codes = leaf_codes(self.fold.held_out.columns, forest_of([grown.tree]))[:, 0]
-            self._held_out_scores = tree_nodes.with_factors(self._held_out_scores, codes, log_factor)
+            self.held_out_scores = tree_nodes.with_factors(self.held_out_scores, codes, log_factor)
         return True
 
     def _steps(self, sums: tree_nodes.LeafSums, bounds: Array) -> Array:
@@ -192,14 +194,9 @@ class Growth:
             steps += np.outer(excess, [-0.5, 0.5])
         return np.asarray(steps)
 
-    def held_out_loss(self, scale: float) -> int:
-        """Weighted sum of the log losses of the held-out rows, in units of 1 / scale."""
-        _, labels, weight, _ = self.fold.held_out
-        return tree_nodes.whole_loss(self._held_out_scores, labels, weight, scale)
-
     def remember(self) -> None:
         """Note that the trees so far are the best."""
-        self._best, self._best_scores = len(self.trees), self._held_out_scores
+        self._best, self._best_scores = len(self.trees), self.held_out_scores
 
     def result(self) -> GrownForest:
         """The trees up to the best round."""
@@ -231,13 +228,19 @@ def grow_forests(
     """
     signs = np.zeros(folds[0].training.columns.d, dtype=np.int8) if direction is None else direction
     growths = [Growth(fold, settings, signs) for fold in folds]
-    mean_loss = HeldOutLoss(growths)
-    losses = [mean_loss()]
+    weight = np.concatenate([fold.held_out.weight for fold in folds])
+    units = tree_nodes.scale_of(weight) * tree_nodes.LOSS_UNITS
+    held_out = units, int(np.floor(weight * units + 0.5).astype(np.int64).sum())
+    losses, cells = [_mean_loss(growths, *held_out)], folds[0].training.columns.n * len(signs)
+    # Threads share the rows of each fold if they are many and some threads would be idle otherwise, else the folds.
+    one_by_one = cells >= MANY_CELLS and len(growths) % most_threads() > 0
     with reused_threads(most_threads()):
         while len(losses) <= settings.trees and not _is_over(losses, settings.patience):
-            if not _advance(growths):
+            if not any(
+                list(map(Growth.advance, growths)) if one_by_one else map_items(Growth.advance, growths)
+            ):
                 break
-            losses.append(mean_loss())
+            losses.append(_mean_loss(growths, *held_out))
             if not losses[-1] >= min(losses[:-1]):
                 for growth in growths:
                     growth.remember()
@@ -246,28 +249,13 @@ def grow_forests(
     return GrownForests([growth.result() for growth in growths], np.array(losses))
 
 
-def _advance(growths: Sequence[Growth]) -> bool:
-    """Grow a tree in each fold; whether one was split. Threads share the rows of each fold if some would be idle otherwise."""
-    cells = min(growth.fold.training.columns.n * growth.fold.training.columns.d for growth in growths)
-    shares_rows = cells >= MANY_CELLS and len(growths) % most_threads() > 0
-    return any(
-        [growth.advance() for growth in growths] if shares_rows else map_items(Growth.advance, growths)
-    )
-
-
-class HeldOutLoss:
-    """The log loss of all held-out rows of several folds; NaN if there are none. Sums are whole numbers: exact in any order."""
-
-    def __init__(self, growths: Sequence[Growth]) -> None:
-        weights = [growth.fold.held_out.weight for growth in growths]
-        self._growths, self._scale = growths, tree_nodes.scale_of(*weights) * tree_nodes.LOSS_UNITS
-        self._weight = sum(
-            int(np.floor(weight * self._scale + 0.5).astype(np.int64).sum()) for weight in weights
-        )
-
-    def __call__(self) -> float:
-        total = sum(growth.held_out_loss(self._scale) for growth in self._growths)
-        return total / self._weight if self._weight else np.nan
+def _mean_loss(growths: Sequence[Growth], scale: float, weight: int) -> float:
+    """Log loss of all held-out rows, of so much weight in units of 1 / scale: sums of whole numbers. NaN if there are none."""
+    total = 0
+    for growth in growths:
+        _, labels, weights, _ = growth.fold.held_out
+        total += tree_nodes.whole_loss(growth.held_out_scores, labels, weights, scale)
+    return total / weight if weight else np.nan
 
 
 def _is_over(losses: Sequence[float], patience: int) -> bool:

@@ -40,15 +40,12 @@ LARGEST_LOSS = 2.0**16
 """A log loss of a row that is larger counts as this one: sums are at most 2**62."""
 
 
-def scale_of(*weights: Array) -> float:
+def scale_of(weight: Array) -> float:
     """Units per row, a power of two, such that the sum of all weights (n,) fits into a packed number, for any order of them."""
-    largest = max((float(np.max(weight, initial=0.0)) for weight in weights), default=0.0)
-    exponent = float(np.frexp(max(largest, SMALLEST_SUM * 2.0**-60))[1])
+    exponent = int(np.frexp(max(float(np.max(weight, initial=0.0)), SMALLEST_SUM * 2.0**-60))[1])
     # Whole numbers, rounded up: their sum does not depend on the order of the rows.
-    total = sum(
-        int(np.ceil(np.ldexp(weight, int(28 - exponent))).astype(np.int64).sum()) for weight in weights
-    )
-    size = max(np.ldexp(float(total), int(exponent - 28)), SMALLEST_SUM)
+    total = int(np.ceil(np.ldexp(weight, 28 - exponent)).astype(np.int64).sum())
+    size = max(np.ldexp(float(total), exponent - 28), SMALLEST_SUM)
     return float(2.0 ** np.floor(np.log2(LARGEST_SUM) - np.log2(size)))
 
 
@@ -116,47 +113,41 @@ class LeafSums(NamedTuple):
     """Of the weights, (leaves,)."""
 
 
-def _no_sums(leaves: int, k: int) -> LeafSums:
-    residuals, variances = np.zeros((2, leaves, k), dtype=np.int64)
-    return LeafSums(residuals, variances, np.zeros(leaves, dtype=np.int64))
-
-
-def native_whole_leaf_sums(
+def native_leaf_sums(
     module: Any, scores: Array, codes: Array, labels: Array, weight: Array, leaves: int, scale: float
 ) -> Any:
     if not is_matrix(scores, "f"):
         return NotImplemented
-    sums = _no_sums(leaves, scores.shape[1])
+    residuals, variances = np.zeros((2, leaves, scores.shape[1]), dtype=np.int64)
+    sums = LeafSums(residuals, variances, np.zeros(leaves, dtype=np.int64))
     rows = as_float64(scores), as_type(codes, np.int32), as_int64(labels), as_float64(weight)
-    module.leaf_sums(*rows, scale, native_team(module), *sums)
-    return sums
+    finer = scale * FINER
+    module.leaf_sums(*rows, finer, native_team(module), *sums)
+    return LeafSums(sums.residual / finer, sums.variance / finer, sums.mass / finer)
 
 
-@twin(native_whole_leaf_sums)
-def whole_leaf_sums(
+@twin(native_leaf_sums)
+def leaf_sums(
     scores: Array, codes: Array, labels: Array, weight: Array, leaves: int, scale: float
 ) -> LeafSums:
-    """`LeafSums` as whole numbers, in units of 1 / scale, over rows with leaves ``codes`` (n,) and class codes ``labels`` (n,)."""
-    posterior = exact_posterior(scores).posterior
-    units = weight * scale
+    """`LeafSums` over rows with log scores (n, k), leaves ``codes`` (n,) and class codes ``labels`` (n,).
+
+    They are added up as whole numbers, in finer units than those of packed numbers with this ``scale``.
+    """
+    posterior, finer = exact_posterior(scores).posterior, scale * FINER
+    units = weight * finer
     mass, spread = (
         np.floor(units).astype(np.int64),
         np.floor(variances(posterior) * units[:, None]).astype(np.int64),
     )
     deviation = -np.floor(posterior * units[:, None]).astype(np.int64)
     deviation[np.arange(len(labels)), labels] += mass
-    sums = _no_sums(leaves, scores.shape[1])
+    sums = LeafSums(
+        *(np.zeros((leaves, *part.shape[1:]), dtype=np.int64) for part in (deviation, spread, mass))
+    )
     for of_leaves, of_rows in zip(sums, (deviation, spread, mass), strict=True):
         np.add.at(of_leaves, codes, of_rows)
-    return sums
-
-
-def leaf_sums(
-    scores: Array, codes: Array, labels: Array, weight: Array, leaves: int, scale: float
-) -> LeafSums:
-    """`LeafSums` over rows with log scores (n, k), for a ``scale`` of packed numbers."""
-    whole = whole_leaf_sums(scores, codes, labels, weight, leaves, scale * FINER)
-    return LeafSums(*(part / (scale * FINER) for part in whole))
+    return LeafSums(*(part / finer for part in sums))
 
 
 def native_whole_loss(module: Any, scores: Array, labels: Array, weight: Array, scale: float) -> Any:

@@ -158,13 +158,13 @@ def inverse_lower(place: Placement, factors: Any) -> Any:
     return xp.tril(xp.linalg.inv(factors))
 
 
-@device_version(gaussian_density.all_unexplained)
-def all_unexplained(matrices: DeviceArray) -> DeviceArray:
+@device_version(gaussian_density.unexplained)
+def unexplained(matrices: DeviceArray) -> DeviceArray:
     """Matrices that are not positive definite are rare: NumPy finds where that shows."""
     place, xp = matrices.placement, matrices.placement.xp
     factors = cholesky(place, matrices.values)
     if factors is None:
-        return matrices.wrap(place.array(gaussian_density.all_unexplained(to_numpy(matrices.values))))
+        return matrices.wrap(place.array(gaussian_density.unexplained(to_numpy(matrices.values))))
     left = 1.0 / xp.sum(inverse_lower(place, factors) ** 2, axis=1)
     is_finite = xp.all(xp.isfinite(left), axis=1, keepdims=True)
     return matrices.wrap(xp.where(is_finite, left, xp.zeros_like(left)))
