@@ -10,7 +10,7 @@ python check.py --package           the wheel and the source distribution in dis
 python check.py --torch              arrays on a device: their tests with PyTorch, installed in build/torch
 python check.py --docs              minutes: the documentation site in build/site, without warnings, by build/docs-environment
 python check.py --sanitize          about a minute: tests of the native kernels, built with sanitizers (gcc and pip)
-python check.py --attack            half an hour: random native calls and fits, killed Dask clusters (Linux, gcc and pip)
+python check.py --attack            ten minutes: random native calls and fits, killed Dask clusters (Linux, gcc and pip)
 python check.py --fuzz              minutes: every estimator on 1,000 random tables (hypothesis), 400 killed saves
 python check.py --fuzz-files 60     so many seconds: load random changes of model files and of checkpoints
 python check.py --laws 600          so many seconds: metamorphic laws of every estimator on random and real tables, resumed

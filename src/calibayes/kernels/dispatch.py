@@ -13,7 +13,8 @@ Array forms. Native code takes NumPy matrices (`is_matrix`) whose rows are conti
 arrays of float64 (`as_float64`) and int64 (`as_int64`), all of them aligned in memory.
 
 Threads. `map_items` and `map_ranges` run loops over items or ranges of rows in parallel, within `thread_limit`.
-Ranges do not depend on the number of threads, so neither do sums.
+Ranges do not depend on the number of threads, so neither do sums. Native functions whose loops take less than a
+millisecond share them among a team of native threads (`native_team`).
 
 Arrays on a device (PyTorch, CuPy and other libraries with the array API) are `OnDevice` objects. A kernel whose first
 argument is one calls its device version, registered by `device_version` (see `calibayes.backends.device`). A kernel

@@ -112,72 +112,6 @@ def log_normalize(log_joint: Array) -> tuple[Array, Array]:
     return shifted - log_sum, (top + log_sum)[:, 0]
 
 
-# -- Posteriors with the same bits everywhere ----------------------------------------------------------------
-#
-# Every operation is one that IEEE 754 defines to the last bit, in a fixed order, and none is fused with another: NumPy, native
-# code of every instruction set and other array libraries give the same bits. Exponentials and logarithms of libraries do not.
-
-LOG2_HIGH, LOG2_LOW, LOG2_E = 6.93147180369123816490e-01, 1.90821492927058770002e-10, 1.44269504088896340736
-ROUND = 6755399441055744.0
-"""1.5 * 2^52: adding it to a number rounds that to a whole one, which are the low bits of the sum."""
-LEAST_EXPONENT = -708.0
-"""Exponentials of smaller numbers are 0."""
-EXP_SERIES = tuple(1.0 / factor for factor in np.cumprod([1.0, *range(1, 14)])[::-1])
-"""Coefficients of the Taylor series, the highest power first."""
-LOG_SERIES = tuple(1.0 / power for power in range(23, 1, -2))
-"""Coefficients of the series of the inverse hyperbolic tangent without the first, the highest power first."""
-LOG2 = 6.93147180559945309417e-01
-ROOT_OF_HALF = 0x3FE6A09E667F3BCD
-"""The bits of sqrt(1/2)."""
-
-
-def exact_exp(x: Array) -> Array:
-    """e^x of numbers that are not positive, to about one unit in the last place: x = m log 2 + r, and a polynomial in r."""
-    safe = np.maximum(x, LEAST_EXPONENT)
-    shifted = safe * LOG2_E + ROUND
-    m = shifted - ROUND
-    r = (safe - m * LOG2_HIGH) - m * LOG2_LOW
-    p = np.full_like(r, EXP_SERIES[0])
-    for coefficient in EXP_SERIES[1:]:
-        p = p * r + coefficient
-    with np.errstate(over="ignore"):
-        bits = p.view(np.uint64) + (shifted.view(np.uint64) << np.uint64(52))
-    return np.where(x > LEAST_EXPONENT, bits.view(np.float64), 0.0)
-
-
-def exact_log(x: Array) -> Array:
-    """log x of normal positive numbers: x = 2^m y with y about 1, and a series in (y - 1) / (y + 1)."""
-    bits = x.view(np.int64)
-    exponent = (bits - ROOT_OF_HALF) >> 52
-    y = (bits - (exponent << 52)).view(np.float64)
-    f = (y - 1.0) / (y + 1.0)
-    z = f * f
-    p = np.full_like(z, LOG_SERIES[0])
-    for coefficient in LOG_SERIES[1:]:
-        p = p * z + coefficient
-    return np.asarray(exponent * LOG2 + (2.0 * f + 2.0 * f * (z * p)))
-
-
-class ExactPosterior(NamedTuple):
-    """Posteriors, and log scores less the largest and the log sum of their exponentials."""
-
-    posterior: Array
-    shifted: Array
-    log_sum: Array
-
-
-def exact_posterior(scores: Array) -> ExactPosterior:
-    """Posteriors (n, k) of log scores (n, k); uniform for a row of probability 0 in every class."""
-    top = scores.max(axis=1, keepdims=True)
-    is_finite = np.isfinite(top)
-    shifted = np.where(is_finite, scores - np.where(is_finite, top, 0.0), 0.0)
-    powers = exact_exp(shifted)
-    total = powers[:, 0].copy()
-    for power in powers.T[1:]:  # one class after another: sums of NumPy are in an order of its own
-        total = total + power
-    return ExactPosterior(powers / total[:, None], shifted, exact_log(total))
-
-
 def joint_log_likelihood(log_joint: Array, onehot: Array) -> Array:
     """log p(x, true class) of each row, 0 for a row without a label."""
     return np.sum(log_joint * onehot, axis=1)
@@ -472,3 +406,69 @@ def log_project(log_rows: Array) -> Array:
     excess = np.maximum(log_rows.max(axis=1, keepdims=True) - LARGEST_LOG, 0.0)
     probability = np.maximum(project(np.exp(log_rows - excess)), PROBABILITY_FLOOR)
     return np.asarray(np.log(probability / probability.sum(axis=1, keepdims=True)))
+
+
+# -- Posteriors with the same bits everywhere ----------------------------------------------------------------
+#
+# Every operation is one that IEEE 754 defines to the last bit, in a fixed order, and none is fused with another: NumPy, native
+# code of every instruction set and other array libraries give the same bits. Exponentials and logarithms of libraries do not.
+
+LOG2_HIGH, LOG2_LOW, LOG2_E = 6.93147180369123816490e-01, 1.90821492927058770002e-10, 1.44269504088896340736
+ROUND = 6755399441055744.0
+"""1.5 * 2^52: adding it to a number rounds that to a whole one, which are the low bits of the sum."""
+LEAST_EXPONENT = -708.0
+"""Exponentials of smaller numbers are 0."""
+EXP_SERIES = tuple(1.0 / factor for factor in np.cumprod([1.0, *range(1, 14)])[::-1])
+"""Coefficients of the Taylor series, the highest power first."""
+LOG_SERIES = tuple(1.0 / power for power in range(23, 1, -2))
+"""Coefficients of the series of the inverse hyperbolic tangent without the first, the highest power first."""
+LOG2 = 6.93147180559945309417e-01
+ROOT_OF_HALF = 0x3FE6A09E667F3BCD
+"""The bits of sqrt(1/2)."""
+
+
+def exact_exp(x: Array) -> Array:
+    """e^x of numbers that are not positive, to about one unit in the last place: x = m log 2 + r, and a polynomial in r."""
+    safe = np.maximum(x, LEAST_EXPONENT)
+    shifted = safe * LOG2_E + ROUND
+    m = shifted - ROUND
+    r = (safe - m * LOG2_HIGH) - m * LOG2_LOW
+    p = np.full_like(r, EXP_SERIES[0])
+    for coefficient in EXP_SERIES[1:]:
+        p = p * r + coefficient
+    with np.errstate(over="ignore"):
+        bits = p.view(np.uint64) + (shifted.view(np.uint64) << np.uint64(52))
+    return np.where(x > LEAST_EXPONENT, bits.view(np.float64), 0.0)
+
+
+def exact_log(x: Array) -> Array:
+    """log x of normal positive numbers: x = 2^m y with y about 1, and a series in (y - 1) / (y + 1)."""
+    bits = x.view(np.int64)
+    exponent = (bits - ROOT_OF_HALF) >> 52
+    y = (bits - (exponent << 52)).view(np.float64)
+    f = (y - 1.0) / (y + 1.0)
+    z = f * f
+    p = np.full_like(z, LOG_SERIES[0])
+    for coefficient in LOG_SERIES[1:]:
+        p = p * z + coefficient
+    return np.asarray(exponent * LOG2 + (2.0 * f + 2.0 * f * (z * p)))
+
+
+class ExactPosterior(NamedTuple):
+    """Posteriors, and log scores less the largest and the log sum of their exponentials."""
+
+    posterior: Array
+    shifted: Array
+    log_sum: Array
+
+
+def exact_posterior(scores: Array) -> ExactPosterior:
+    """Posteriors (n, k) of log scores (n, k); uniform for a row of probability 0 in every class."""
+    top = scores.max(axis=1, keepdims=True)
+    is_finite = np.isfinite(top)
+    shifted = np.where(is_finite, scores - np.where(is_finite, top, 0.0), 0.0)
+    powers = exact_exp(shifted)
+    total = powers[:, 0].copy()
+    for power in powers.T[1:]:  # one class after another: sums of NumPy are in an order of its own
+        total = total + power
+    return ExactPosterior(powers / total[:, None], shifted, exact_log(total))

@@ -8,7 +8,7 @@ the leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -234,11 +234,10 @@ def grow_forests(
     losses, cells = [_mean_loss(growths, *held_out)], folds[0].training.columns.n * len(signs)
     # Threads share the rows of each fold if they are many and some threads would be idle otherwise, else the folds.
     one_by_one = cells >= MANY_CELLS and len(growths) % most_threads() > 0
+    for_each: Callable[..., Iterable[bool]] = map if one_by_one else map_items
     with reused_threads(most_threads()):
         while len(losses) <= settings.trees and not _is_over(losses, settings.patience):
-            if not any(
-                list(map(Growth.advance, growths)) if one_by_one else map_items(Growth.advance, growths)
-            ):
+            if not any([*for_each(Growth.advance, growths)]):
                 break
             losses.append(_mean_loss(growths, *held_out))
             if not losses[-1] >= min(losses[:-1]):

@@ -3,6 +3,7 @@
 
 #include "cut_points.hpp"
 #include "checks.hpp"
+#include "leaf_codes.hpp"
 #include "tree_growth.hpp"
 
 namespace calibayes {
