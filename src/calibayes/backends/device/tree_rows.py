@@ -1,0 +1,421 @@
+"""Rows that trees are grown on, in arrays of PyTorch on a device: only sums of whole numbers come to the host.
+
+A round of growth is a few passes over the rows: sums of residuals over all training rows, sums over children while nodes
+are divided, sums over the leaves of the grown tree, and its addition to the log scores. All of them have the same bits as
+those of NumPy, see `calibayes.kernels.tree_nodes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from calibayes.backends.device.array import Placement, is_on_device, row_ranges, to_numpy
+from calibayes.core.protocols import Array
+from calibayes.kernels import posterior as exact
+from calibayes.kernels.forests import Forest, TreeNodes
+from calibayes.kernels.tree_nodes import HALF, LARGEST_LOSS, WORD, LeafSums, Split, packed_classes
+
+PART = 2**20
+"""Packed numbers of so many rows may be added: neither residuals nor variances overflow."""
+MOST_SUMS = 2**25
+"""Most sums of a class that are added up at a time."""
+FEWEST_SUMS = 2**16
+"""Sums are divided among so many numbers at least: additions to the same number wait for each other."""
+POSTERIOR_ARRAYS = 10
+"""Temporary arrays (k, n) of posteriors."""
+
+
+class SplitRequest(NamedTuple):
+    """A node whose rows are to be divided."""
+
+    node: int
+    split: Split
+    left: int
+    """Number of the new node on the left."""
+    right: int
+    is_left_summed: bool
+    """Which child's sums are wanted."""
+
+
+class GivenRows(NamedTuple):
+    """Rows that trees are grown on, as NumPy arrays or on the device."""
+
+    words: Any
+    """Codes of the columns, eight columns in a word, (words, n) uint64; see `calibayes.kernels.tree_nodes.ByteColumns`."""
+    first: Array
+    """First cell of each column, and the number of all cells, (d + 1,), as a NumPy array."""
+    labels: Any
+    """Class codes, (n,)."""
+    weight: Any
+    """(n,) float64."""
+    scores: Any
+    """Log scores at the start, (n, k) float64."""
+    fractions: Any
+    """Numbers of a row are rounded up with the probability ``fractions * 2**-32``, (n,) uint32."""
+    training: Any
+    """Whether trees are grown on a row, (n,) booleans."""
+    held_out_weight: Any
+    """Weight in the held-out loss, 0 for rows that are not held out, (n,) float64."""
+
+
+class Scales(NamedTuple):
+    """Units of whole numbers in one of the weights: of packed numbers, of sums of leaves and of losses."""
+
+    packed: float
+    leaves: float
+    losses: float
+
+
+class DeviceRows(Protocol):
+    """Rows that trees are grown on. The results are NumPy arrays of whole numbers."""
+
+    def residual_sums(self) -> Array:
+        """Begin a round, with all training rows in node 0. Sums by cell and class of residuals and variances, (2, cells, c).
+
+        Of two classes, the sums are those of the second (c is 1).
+        """
+
+    def split_sums(self, requests: Sequence[SplitRequest]) -> Array:
+        """Divide the rows of nodes. The sums of the child of each that is asked for, (m, 2, cells, c)."""
+
+    def leaf_sums(self, tree: TreeNodes) -> LeafSums:
+        """Find the leaf of each row. Sums of residuals and variances of training rows and of the weights of all rows by class.
+
+        Each is (leaves, k).
+        """
+
+    def move(self, factors: Array) -> int:
+        """Add the log factors (leaves, k) of the leaf of each row to its log scores. The held-out loss."""
+
+    def log_scores(self) -> Array:
+        """The log scores of the rows, (n, k)."""
+
+
+def device_rows(place: Placement, rows: GivenRows, scales: Scales) -> DeviceRows:
+    """Rows on a device of PyTorch."""
+    return TorchRows(place, rows, scales)
+
+
+# -- Posteriors of (k, n) log scores, by the operations of `calibayes.kernels.posterior` one by one ----------------------
+
+
+class ExactPosterior(NamedTuple):
+    """Posteriors, log scores less the largest, (k, n), and sums of their exponentials, (n,)."""
+
+    posterior: Any
+    shifted: Any
+    total: Any
+
+
+def exact_exp(torch: Any, x: Any) -> Any:
+    """As `calibayes.kernels.posterior.exact_exp`."""
+    safe = torch.clamp(x, min=exact.LEAST_EXPONENT)
+    shifted = (safe * exact.LOG2_E).add_(exact.ROUND)
+    m = shifted - exact.ROUND
+    r = safe.sub_(m * exact.LOG2_HIGH).sub_(m * exact.LOG2_LOW)
+    p = torch.full_like(r, float(exact.EXP_SERIES[0]))
+    for coefficient in exact.EXP_SERIES[1:]:
+        p.mul_(r).add_(float(coefficient))
+    bits = p.view(torch.int64) + (shifted.view(torch.int64) << 52)
+    return torch.where(x > exact.LEAST_EXPONENT, bits.view(torch.float64), 0.0)
+
+
+def exact_log(torch: Any, x: Any) -> Any:
+    """As `calibayes.kernels.posterior.exact_log`."""
+    bits = x.view(torch.int64)
+    exponent = (bits - exact.ROOT_OF_HALF) >> 52
+    y = (bits - (exponent << 52)).view(torch.float64)
+    f = (y - 1.0) / (y + 1.0)
+    z = f * f
+    p = torch.full_like(z, float(exact.LOG_SERIES[0]))
+    for coefficient in exact.LOG_SERIES[1:]:
+        p.mul_(z).add_(float(coefficient))
+    f = 2.0 * f
+    return exponent.to(torch.float64) * exact.LOG2 + (f + f * (z * p))
+
+
+def exact_posterior(torch: Any, scores: Any) -> ExactPosterior:
+    """As `calibayes.kernels.posterior.exact_posterior`, of log scores (k, n)."""
+    top = scores.amax(0)
+    is_finite = torch.isfinite(top)
+    shifted = torch.where(is_finite, scores - torch.where(is_finite, top, 0.0), 0.0)
+    powers = exact_exp(torch, shifted)
+    total = powers[0].clone()
+    for power in powers[1:]:
+        total += power
+    return ExactPosterior(powers / total, shifted, total)
+
+
+def variances(posterior: Any) -> Any:
+    """As `calibayes.kernels.tree_nodes.variances`, of posteriors (k, n)."""
+    k = posterior.shape[0]
+    return posterior * (1.0 - posterior) * (k / (k - 1))
+
+
+# -- Columns of bytes, and the way of rows through trees -----------------------------------------------------------------
+
+
+class NodeTable(NamedTuple):
+    """Where rows go from each node: their code in a column decides. Arrays (nodes,) on the host or on the device."""
+
+    column: Any
+    most: Any
+    missing_left: Any
+    left: Any
+    right: Any
+
+
+def walked(tree: TreeNodes) -> NodeTable:
+    """The nodes of a tree, whose leaves lead to themselves."""
+    own, is_leaf = np.arange(len(tree.column)), tree.column < 0
+    left, right = np.where(is_leaf, own, tree.children.T)
+    return NodeTable(np.where(is_leaf, 0, tree.column), tree.most, tree.missing_left, left, right)
+
+
+def depth(tree: TreeNodes) -> int:
+    """Number of splits on the longest way from the root."""
+    depths = np.zeros(len(tree.column), dtype=np.int64)
+    for node in np.flatnonzero(tree.column >= 0):  # children come after their parents
+        depths[tree.children[node]] = depths[node] + 1
+    return int(depths.max())
+
+
+class TorchColumns:
+    """Byte columns on a device of PyTorch."""
+
+    def __init__(self, place: Placement, words: Any, first: Array) -> None:
+        self.place, self.torch, self.first = place, import_module("torch"), first
+        words = as_int64(place, words)
+        self.n = int(words.shape[1])
+        by_byte = [(words >> 8 * byte).to(self.torch.uint8) for byte in range(WORD)]
+        self.bytes = self.torch.stack(by_byte, dim=-1)
+        """(words, n, 8); column 8 t + s is byte s of word t."""
+
+    @property
+    def d(self) -> int:
+        return len(self.first) - 1
+
+    def table(self, nodes: NodeTable) -> NodeTable:
+        """A table of nodes on the device."""
+        return NodeTable(*(self.place.array(array, "int32") for array in nodes))
+
+    def children(self, nodes: NodeTable, rows: Any, at: Any) -> Any:
+        """The nodes to which rows (m,) go from nodes ``at`` (m,) int32."""
+        column, most, missing_left, left, right = (array.index_select(0, at) for array in nodes)
+        place = ((column // WORD).to(self.torch.int64) * self.n + rows) * WORD + column % WORD
+        code = self.bytes.view(-1).index_select(0, place)
+        is_left = self.torch.where(code == 0, missing_left != 0, code <= most)
+        return self.torch.where(is_left, left, right)
+
+    def leaves(self, tree: TreeNodes) -> Any:
+        """The leaf of each row, (n,) int32."""
+        torch, nodes = self.torch, self.table(walked(tree))
+        steps, numbers = depth(tree), self.place.array(tree.children[:, 0], "int32")
+        found = torch.empty(self.n, dtype=torch.int32, device=self.place.device)
+        for part in row_ranges(self.n, 64):
+            rows = torch.arange(part.start, part.stop, device=self.place.device)
+            at = torch.zeros_like(rows, dtype=torch.int32)
+            for _ in range(steps):
+                at = self.children(nodes, rows, at)
+            found[part] = numbers.index_select(0, at)
+        return found
+
+    def leaf_codes(self, forest: Forest) -> Any:
+        """The leaf of each row in each tree, (n, trees) int8."""
+        codes = [self.leaves(tree).to(self.torch.int8) for tree in forest.trees()]
+        none = self.torch.zeros((self.n, 0), dtype=self.torch.int8, device=self.place.device)
+        return self.torch.stack(codes, dim=1) if codes else none
+
+    def forest_scores(self, forest: Forest, log_factor: Array, start: Any = None) -> Any:
+        """Log scores (n, k) plus the log factors (k, leaves) of the leaves of the rows, tree by tree."""
+        scores = self.torch.zeros(
+            (len(log_factor), self.n), dtype=self.torch.float64, device=self.place.device
+        )
+        if start is not None:
+            scores += placed(self.place, start, "float64").T
+        factors, first = self.place.array(log_factor, "float64"), 0
+        for tree, leaves in zip(forest.trees(), forest.leaves, strict=True):
+            own = self.leaves(tree) + first
+            for of_class, factor in zip(scores, factors, strict=True):
+                of_class += factor.index_select(0, own)
+            first += leaves
+        return scores.T
+
+    def sums(self, packed: Any, rows: Any, slots: Any, count: int) -> Any:
+        """Sums of packed numbers (c, n) over rows (m,) by slot (m,) and cell, unpacked, (count, 2, c, cells)."""
+        torch, cells, c = self.torch, int(self.first[-1]), packed.shape[0]
+        copies = max(FEWEST_SUMS // max(count * cells, 1), 1)
+        total = torch.zeros((count, 2, c, cells), dtype=torch.int64, device=self.place.device)
+        for part in range(0, len(rows), PART):
+            own, size = rows[part : part + PART], copies * count * cells
+            sums = torch.zeros((c, size), dtype=torch.int64, device=self.place.device)
+            copy = torch.arange(len(own), dtype=torch.int32, device=self.place.device) % copies
+            begin = (copy * count + slots[part : part + PART]) * cells
+            numbers = packed.index_select(1, own)
+            for word, of_word in enumerate(self._first_of_words):
+                codes = self.bytes[word].index_select(0, own)[:, : len(of_word)]
+                places = ((codes + of_word) + begin[:, None]).reshape(-1)
+                for of_class, number in zip(sums, numbers, strict=True):
+                    of_class.index_add_(0, places, number.repeat_interleave(len(of_word)))
+            by_slot = sums.view(c, copies, count, cells).permute(2, 1, 0, 3)
+            variance = by_slot & (HALF - 1)
+            total[:, 0] += ((by_slot - variance) >> 32).sum(1)
+            total[:, 1] += variance.sum(1)
+        return total
+
+    @cached_property
+    def _first_of_words(self) -> list[Any]:
+        """First cells of the columns of each word."""
+        first = self.place.array(self.first[:-1], "int32")
+        return [first[begin : begin + WORD] for begin in range(0, self.d, WORD)]
+
+
+def as_int64(place: Placement, words: Any) -> Any:
+    """Words of 64 bits as int64 on the device."""
+    if is_on_device(words):
+        return words.view(import_module("torch").int64)
+    return place.array(np.ascontiguousarray(words).view(np.int64))
+
+
+def placed(place: Placement, values: Any, dtype: str) -> Any:
+    """An array of any kind on the device, of a type given by name."""
+    if not is_on_device(values):
+        return place.array(values, dtype)
+    return values.to(device=place.device, dtype=getattr(import_module("torch"), dtype))
+
+
+# -- Growth ----------------------------------------------------------------------------------------------------------------
+
+
+class TorchRows:
+    """Rows that trees are grown on, by operations of PyTorch."""
+
+    def __init__(self, place: Placement, rows: GivenRows, scales: Scales) -> None:
+        self._columns = TorchColumns(place, rows.words, rows.first)
+        self._place, self._torch, self._scales = place, self._columns.torch, scales
+        self._scores = placed(place, rows.scores, "float64").T.contiguous().clone()
+        self._labels, self._weight = (
+            placed(place, rows.labels, "int64"),
+            placed(place, rows.weight, "float64"),
+        )
+        self._rounding = placed(place, _widened(rows.fractions), "float64") * 2.0**-32
+        self._is_training = placed(place, rows.training, "bool")
+        self._held_out_weight = placed(place, rows.held_out_weight, "float64")
+        self._held_out = self._torch.nonzero(self._held_out_weight)[:, 0]
+        self._training = self._torch.nonzero(self._is_training)[:, 0]
+        k, n = self._scores.shape
+        self._packed = self._torch.empty((packed_classes(k), n), dtype=self._torch.int64, device=place.device)
+        self._leaf = self._torch.zeros(n, dtype=self._torch.int32, device=place.device)
+
+    def residual_sums(self) -> Array:
+        for rows in self._ranges():
+            self._packed[:, rows] = self._residuals(rows)
+        # The place of a node in a table is its number plus 1; place 0 is that of rows that are not trained on.
+        self._node = self._is_training.to(self._torch.int32)
+        slots = self._torch.zeros_like(self._training, dtype=self._torch.int32)
+        return self._summed(self._training, slots, 1)[0]
+
+    def _ranges(self) -> list[slice]:
+        k, n = self._scores.shape
+        return row_ranges(n, 8 * k * POSTERIOR_ARRAYS)
+
+    def _residuals(self, rows: slice) -> Any:
+        """Packed numbers of rows, (c, m), 0 for those that are not trained on."""
+        torch = self._torch
+        posterior = exact_posterior(torch, self._scores[:, rows]).posterior
+        units, rounding = self._weight[rows] * self._scales.packed, self._rounding[rows]
+        packed = (variances(posterior) * units + rounding).floor_().to(torch.int64)
+        packed -= (posterior * units + rounding).floor_().to(torch.int64) << 32
+        of_label = (units + rounding).floor_().to(torch.int64) << 32
+        packed.scatter_add_(0, self._labels[rows][None], of_label[None])
+        return packed[-len(self._packed) :] * self._is_training[rows]
+
+    def _summed(self, rows: Any, slots: Any, count: int) -> Array:
+        """Sums over rows by slot, (count, 2, cells, c), on the host."""
+        most = max(MOST_SUMS // int(self._columns.first[-1]), 1)
+        parts = []
+        for begin in range(0, max(count, 1), most):
+            own, mine = min(most, count - begin), (rows, slots)
+            if count > most:
+                chosen = self._torch.nonzero((slots >= begin) & (slots < begin + own))[:, 0]
+                mine = rows[chosen], slots[chosen] - begin
+            parts.append(to_numpy(self._columns.sums(self._packed, *mine, own)))
+        return np.concatenate(parts).swapaxes(2, 3)
+
+    def split_sums(self, requests: Sequence[SplitRequest]) -> Array:
+        torch, columns = self._torch, self._columns
+        is_divided, nodes, slot = map(np.asarray, _tables(requests))
+        divided = torch.nonzero(self._place.array(is_divided, "bool").index_select(0, self._node))[:, 0]
+        at = self._node.index_select(0, divided)
+        moved = columns.children(columns.table(NodeTable(*nodes)), divided, at)
+        self._node[divided] = moved
+        slots = self._place.array(slot, "int32").index_select(0, moved)
+        summed = torch.nonzero(slots >= 0)[:, 0]
+        return self._summed(divided[summed], slots[summed], len(requests))
+
+    def leaf_sums(self, tree: TreeNodes) -> LeafSums:
+        torch, k = self._torch, len(self._scores)
+        self._leaf, leaves = self._columns.leaves(tree), (len(tree.column) + 1) // 2
+        copies = max(FEWEST_SUMS // (leaves * k), 1)
+        residual, variance, mass = torch.zeros(
+            (3, k, copies * leaves), dtype=torch.int64, device=self._place.device
+        )
+        for rows in self._ranges():
+            own, labels = self._leaf[rows], self._labels[rows][None]
+            own = own + torch.arange(len(own), dtype=torch.int32, device=own.device) % copies * leaves
+            deviation, spread, of_label = self._leaf_units(rows)
+            deviation.scatter_add_(0, labels, of_label[None] * self._is_training[rows])
+            residual.index_add_(1, own, deviation)
+            variance.index_add_(1, own, spread)
+            mass.view(-1).index_add_(0, labels[0] * (copies * leaves) + own, of_label)
+        sums = (array.view(k, copies, leaves).sum(1).T for array in (residual, variance, mass))
+        return LeafSums(*map(to_numpy, sums))
+
+    def _leaf_units(self, rows: slice) -> tuple[Any, Any, Any]:
+        """Posteriors, negative, and variances of rows in units of leaf sums, 0 if not trained on, (k, m); weights, (m,)."""
+        torch = self._torch
+        posterior = exact_posterior(torch, self._scores[:, rows]).posterior
+        units, is_training = self._weight[rows] * self._scales.leaves, self._is_training[rows]
+        spread = (variances(posterior) * units).floor_().to(torch.int64) * is_training
+        deviation = (posterior * units).floor_().to(torch.int64).neg_() * is_training
+        return deviation, spread, units.floor().to(torch.int64)
+
+    def move(self, factors: Array) -> int:
+        for scores, factor in zip(self._scores, self._place.array(factors.T, "float64"), strict=True):
+            scores += factor.index_select(0, self._leaf)
+        return sum(int(loss) for loss in self._held_out_losses())
+
+    def _held_out_losses(self) -> Iterator[Any]:
+        """The held-out losses of ranges of rows."""
+        torch = self._torch
+        for part in row_ranges(len(self._held_out), 8 * len(self._scores) * POSTERIOR_ARRAYS):
+            rows = self._held_out[part]
+            _, shifted, total = exact_posterior(torch, self._scores.index_select(1, rows))
+            losses = exact_log(torch, total) - shifted.gather(0, self._labels[rows][None])[0]
+            units = self._held_out_weight[rows] * self._scales.losses
+            yield (losses.clamp_(max=LARGEST_LOSS) * units).add_(0.5).floor_().to(torch.int64).sum()
+
+    def log_scores(self) -> Array:
+        return to_numpy(self._scores.T.contiguous())
+
+
+def _widened(fractions: Any) -> Any:
+    """Whole numbers of 32 bits in a type that every library has."""
+    return fractions if is_on_device(fractions) else fractions.astype(np.int64)
+
+
+def _tables(requests: Sequence[SplitRequest]) -> tuple[Any, Any, Any]:
+    """By the place of a node, its number plus 1: whether it is divided, its row in a `NodeTable`, the number of a summed child."""
+    size = 2 + max((max(request.node, request.left, request.right) for request in requests), default=0)
+    is_divided, slot = np.zeros(size, dtype=bool), np.full(size, -1)
+    nodes = np.zeros((5, size), dtype=np.int64)
+    for number, (node, split, left, right, is_left_summed) in enumerate(requests):
+        is_divided[node + 1] = True
+        nodes[:, node + 1] = split.column, split.most, split.missing_left, left + 1, right + 1
+        slot[(left if is_left_summed else right) + 1] = number
+    return is_divided, nodes, slot

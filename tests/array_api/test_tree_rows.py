@@ -1,0 +1,244 @@
+"""Rows that trees are grown on, on a device of PyTorch: every pass has the bits of NumPy's."""
+
+import numpy as np
+import pytest
+
+from calibayes.backends.device.array import Placement, to_numpy
+from calibayes.kernels import posterior as exact
+from calibayes.kernels import tree_nodes
+from calibayes.kernels.forests import TreeNodes, forest_of, leaf_codes
+from calibayes.kernels.level_counts import look_up, offsets
+from calibayes.kernels.tree_nodes import HALF, ByteColumns, Split, byte_columns
+from tests.kernel_versions import numpy_only
+from tests.seeds import generator
+
+torch = pytest.importorskip("torch")
+
+from calibayes.backends.device import tree_rows
+from calibayes.backends.device.tree_rows import (
+    GivenRows,
+    Scales,
+    SplitRequest,
+    TorchColumns,
+    device_rows,
+)
+
+CASES = {
+    "two classes": {"k": 2, "sizes": (9, 255, 4, 2)},
+    "three classes": {"k": 3, "sizes": (5, 30, 256)},
+    "ten classes": {"k": 10, "sizes": (17, 3)},
+    "a column": {"k": 2, "sizes": (6,)},
+    "columns of one code": {"k": 3, "sizes": (1, 8, 1, 1)},
+    "70 columns": {"k": 2, "sizes": tuple(2 + j % 60 for j in range(70))},
+    "weights": {"k": 4, "sizes": (12, 40), "weight": (0.0, 3.0)},
+    "far scores": {"k": 3, "sizes": (12, 40), "spread": 400.0},
+    "no held-out rows": {"k": 2, "sizes": (12, 40), "held_out": 0.0},
+    "many held-out rows": {"k": 2, "sizes": (12, 40), "held_out": 0.9},
+}
+
+
+@pytest.fixture
+def place():
+    from array_api_compat import array_namespace
+
+    return Placement(array_namespace(torch.zeros(1)), torch.device("cpu"))
+
+
+class HostRows:
+    """The passes by NumPy, row by row and node by node."""
+
+    def __init__(self, rows, scales):
+        self.rows, self.scales = rows, scales
+        self.columns = ByteColumns(rows.words, rows.first)
+        self.scores, self.k = rows.scores.copy(), rows.scores.shape[1]
+
+    def residual_sums(self):
+        with numpy_only():
+            self.packed = tree_nodes.packed_residuals(
+                self.scores,
+                self.rows.labels,
+                self.rows.weight,
+                self.scales.packed,
+                self.rows.fractions * 2.0**-32,
+            )
+        self.nodes = {0: np.flatnonzero(self.rows.training)}
+        return self.sums(self.nodes[0])
+
+    def sums(self, rows):
+        cells = int(self.columns.first[-1])
+        total = np.zeros((2, cells, self.packed.shape[1]), dtype=np.int64)
+        variance = self.packed[rows] & (HALF - 1)
+        for j, first in enumerate(self.columns.first[:-1]):
+            codes = self.columns.column(j)[rows]
+            np.add.at(total[0], first + codes, (self.packed[rows] - variance) // HALF)
+            np.add.at(total[1], first + codes, variance)
+        return total
+
+    def split_sums(self, requests):
+        wanted = []
+        for node, split, left, right, is_left_summed in requests:
+            rows = self.nodes.pop(node)
+            codes = self.columns.column(split.column)[rows]
+            is_left = tree_nodes.is_left(codes, split.most, split.missing_left)
+            self.nodes[left], self.nodes[right] = rows[is_left], rows[~is_left]
+            wanted.append(self.sums(self.nodes[left if is_left_summed else right]))
+        return np.stack(wanted)
+
+    def leaf_sums(self, tree):
+        self.leaf = leaf_codes(self.columns, forest_of([tree]))[:, 0]
+        leaves, unit = (len(tree.column) + 1) // 2, self.rows.weight * self.scales.leaves
+        posterior = exact.exact_posterior(self.scores).posterior
+        mass, training = np.floor(unit).astype(np.int64), self.rows.training
+        spread = np.floor(tree_nodes.variances(posterior) * unit[:, None]).astype(np.int64)
+        deviation = -np.floor(posterior * unit[:, None]).astype(np.int64)
+        deviation[np.arange(len(unit)), self.rows.labels] += mass
+        sums = np.zeros((3, leaves, self.k), dtype=np.int64)
+        np.add.at(sums[0], self.leaf[training], deviation[training])
+        np.add.at(sums[1], self.leaf[training], spread[training])
+        np.add.at(sums[2], (self.leaf, self.rows.labels), mass)
+        return sums
+
+    def move(self, factors):
+        self.scores += factors[self.leaf]
+        with numpy_only():
+            return tree_nodes.whole_loss(
+                self.scores, self.rows.labels, self.rows.held_out_weight, self.scales.losses
+            )
+
+
+def example(n, k, sizes, weight=(1.0, 1.0), spread=2.0, held_out=0.1, seed=0):
+    """Random rows; a column has a missing value in one row of so many."""
+    rng = generator([n, k, len(sizes), seed])
+    codes = (rng.random((n, len(sizes))) * np.array(sizes)).astype(np.uint8)
+    codes[rng.random(codes.shape) < 0.1] = 0
+    columns = byte_columns(codes, np.array(sizes))
+    scores = spread * rng.normal(size=(n, k))
+    training = rng.random(n) >= held_out
+    weights = rng.uniform(*weight, n)
+    held_out_weight = np.where(training, 0.0, weights)
+    fractions = rng.integers(2**32, size=n, dtype=np.uint32)
+    labels = rng.integers(k, size=n)
+    return GivenRows(*columns, labels, weights, scores, fractions, training, held_out_weight)
+
+
+def scales_of(rows):
+    scale = tree_nodes.scale_of(rows.weight)
+    return Scales(scale, scale * tree_nodes.FINER, scale * tree_nodes.LOSS_UNITS)
+
+
+def random_split(rng, rows):
+    sizes = np.diff(rows.first)
+    column = int(rng.integers(len(sizes)))
+    return Split(1.0, column, int(rng.integers(1, max(sizes[column], 2))), bool(rng.integers(2)))
+
+
+def random_requests(rng, rows, nodes, count):
+    """Splits of some nodes, and the numbers of all nodes then."""
+    divided = rng.permutation(sorted(nodes))[:count]
+    first = max(nodes) + 1
+    requests = [
+        SplitRequest(
+            int(node), random_split(rng, rows), first + 2 * i, first + 2 * i + 1, bool(rng.integers(2))
+        )
+        for i, node in enumerate(divided)
+    ]
+    return requests, (nodes - set(divided)) | set(range(first, first + 2 * len(divided)))
+
+
+def random_tree(rng, rows, leaves):
+    """A tree of random splits."""
+    column, most, missing_left, children = [-1], [0], [False], [[0, 0]]
+    for _ in range(leaves - 1):
+        node = int(rng.choice(np.flatnonzero(np.array(column) < 0)))
+        split = random_split(rng, rows)
+        column[node], most[node], missing_left[node] = split.column, split.most, split.missing_left
+        children[node] = [len(column), len(column) + 1]
+        column += [-1, -1]
+        most, missing_left, children = most + [0] * 2, missing_left + [False] * 2, children + [[0, 0]] * 2
+    tree = TreeNodes(
+        np.array(column, np.int32),
+        np.array(most, np.uint8),
+        np.array(missing_left),
+        np.array(children, np.int32),
+    )
+    tree.children[tree.column < 0] = np.arange(leaves)[:, None]
+    return tree
+
+
+def check_rounds(there, here, rows, rounds=3, seed=0):
+    """Rounds of growth of random trees: every pass of both has the same bits."""
+    rng, k = generator([seed, 1]), rows.scores.shape[1]
+    for leaves in (1, 2, 31)[:rounds]:
+        np.testing.assert_array_equal(there.residual_sums(), here.residual_sums())
+        nodes = {0}
+        for count in (1, 2, 3, 6):
+            requests, nodes = random_requests(rng, rows, nodes, count)
+            np.testing.assert_array_equal(there.split_sums(requests), here.split_sums(requests))
+        tree = random_tree(rng, rows, leaves)
+        for found, expected in zip(there.leaf_sums(tree), here.leaf_sums(tree), strict=True):
+            np.testing.assert_array_equal(found, expected)
+        factors = rng.normal(size=(leaves, k))
+        assert there.move(factors) == here.move(factors)
+        assert there.log_scores().tobytes() == here.scores.tobytes()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_passes_have_the_bits_of_numpy(place, name):
+    rows = example(3000, **CASES[name])
+    scales = scales_of(rows)
+    there = device_rows(place, rows, scales)
+    result = there.residual_sums()
+    assert (result.dtype, there.split_sums([]).shape[0]) == (np.int64, 0)
+    check_rounds(there, HostRows(rows, scales), rows)
+
+
+def test_sums_of_parts_do_not_overflow(place, monkeypatch):
+    rows = example(4000, 2, (3, 9))
+    monkeypatch.setattr(tree_rows, "PART", 64)
+    monkeypatch.setattr(tree_rows, "MOST_SUMS", 40)  # of three nodes at a time
+    scales = Scales(
+        2.0**25, 2.0**40, 2.0**20
+    )  # 64 rows have sums of variances beyond 2^29, all rows beyond 2^32
+    here = HostRows(rows, scales)
+    assert here.residual_sums()[1].max() > HALF
+    check_rounds(device_rows(place, rows, scales), here, rows)
+
+
+def test_arrays_on_the_device_are_as_good(place):
+    rows = example(500, 3, (12, 40))
+    scales = scales_of(rows)
+    words = torch.asarray(rows.words.view(np.int64)).view(torch.uint64)
+    fractions = torch.asarray(rows.fractions.astype(np.int64))
+    moved = (torch.asarray(array) for array in (rows.labels, rows.weight, rows.scores))
+    rest = torch.asarray(rows.training), torch.asarray(rows.held_out_weight)
+    there = GivenRows(words, rows.first, *moved, fractions, *rest)
+    check_rounds(device_rows(place, there, scales), HostRows(rows, scales), rows)
+    np.testing.assert_array_equal(to_numpy(there.scores), rows.scores)  # the given scores are not moved
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_posteriors_have_the_bits_of_numpy(k):
+    scores = generator([k]).normal(size=(200_000, k)) * np.geomspace(1e-9, 900, 200_000)[:, None]
+    scores[0], scores[1, 0], scores[2] = -np.inf, -np.inf, 0.0
+    expected = exact.exact_posterior(scores)
+    found = tree_rows.exact_posterior(torch, torch.asarray(scores.T.copy()))
+    assert found.posterior.numpy().T.tobytes() == expected.posterior.tobytes()
+    assert found.shifted.numpy().T.tobytes() == expected.shifted.tobytes()
+    assert tree_rows.exact_log(torch, found.total).numpy().tobytes() == expected.log_sum.tobytes()
+
+
+def test_leaves_and_scores_of_trees_are_those_of_numpy(place):
+    rng, rows = generator([2]), example(2000, 3, (9, 255, 4, 2, 2, 2, 2, 2, 31))
+    forest = forest_of([random_tree(rng, rows, leaves) for leaves in (1, 2, 7, 127, 31)])
+    log_factor = rng.normal(size=(3, sum(forest.leaves)))
+    with numpy_only():
+        codes = leaf_codes(ByteColumns(rows.words, rows.first), forest)
+        sums = look_up(codes, log_factor, offsets(forest.leaves))
+    columns = TorchColumns(place, rows.words, rows.first)
+    np.testing.assert_array_equal(to_numpy(columns.leaf_codes(forest)), codes)
+    found = to_numpy(columns.forest_scores(forest, log_factor))
+    assert np.ascontiguousarray(found).tobytes() == sums.tobytes()
+    none = forest_of([])
+    assert columns.leaf_codes(none).shape == (2000, 0)
+    begun = columns.forest_scores(none, np.zeros((3, 0)), rows.scores)
+    np.testing.assert_array_equal(to_numpy(begun), rows.scores)
