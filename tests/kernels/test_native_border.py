@@ -221,6 +221,8 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "position_counts": (x, points, weights, np.arange(d + 1) * 4),
         "position_scores": (x, points, np.zeros((k, 4 * d)), np.arange(d + 1) * 4),
         "diagonal_log_density": (x, table, table),
+        "whitened_squares": (x, table, np.ones((k, d, d))),
+        "outer_sums": (x, np.zeros(d), weights),
         "left_out_shares": (x, ClassTables(table, table, table, table), labels, weight),
         "power_sums": (x, np.zeros(d), weights),
         "minimum_and_maximum": (x,),

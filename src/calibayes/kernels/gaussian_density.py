@@ -13,11 +13,20 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cython_blas, lapack, solve_triangular
+from scipy.linalg import lapack, solve_triangular
 
 from calibayes.core.protocols import AnyArray, Array
-from calibayes.kernels.dispatch import as_float64, as_int64, is_matrix, namespace, portable, row_major, twin
-from calibayes.kernels.moments import CenteringBuffer, row_blocks, weight_of_one
+from calibayes.kernels.dispatch import (
+    as_float64,
+    as_int64,
+    as_type,
+    is_matrix,
+    namespace,
+    portable,
+    row_major,
+    twin,
+)
+from calibayes.kernels.moments import CenteringBuffer, blas_capsule, row_blocks, weight_of_one
 
 LOG_TWO_PI = math.log(2 * math.pi)
 BLAS_ROUTINES = {"d": ("dtrmm", ctypes.c_double), "f": ("strmm", ctypes.c_float)}
@@ -36,11 +45,12 @@ FLOAT32_ERROR = 2**-13
 @cache
 def _blas_routine(name: str) -> Any:
     """The BLAS routine of that name as a C function with eleven arguments, all by reference."""
-    capsule = ctypes.py_object(vars(cython_blas)["__pyx_capi__"][name])
+    capsule = blas_capsule(name)
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 11)(pointer_of(capsule, name_of(capsule)))
+    wrapped = ctypes.py_object(capsule)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 11)(pointer_of(wrapped, name_of(wrapped)))
 
 
 def multiply_triangular(rows: Array, factor: Array) -> None:
@@ -91,10 +101,31 @@ def distances_by_class(x: Array, mean: Array, whitener: Array, variance: Array) 
         centered = np.subtract(x, mean[:, None, :], dtype=np.float64)
         white = np.matmul(centered, np.swapaxes(whitener, 1, 2))
         return np.einsum("knd,knd->nk", white, white)
+    is_narrow = all(factor.dtype == np.float32 for factor in factors)
+    return whitened_squares(x, mean, np.stack(factors) if is_narrow else as_float64(whitener))
+
+
+def native_whitened_squares(module: Any, x: Array, mean: Array, factor: Array) -> Any:
+    factor = as_type(factor, factor.dtype.newbyteorder("="))
+    if not is_matrix(x, "f") or not mean.size or factor.dtype not in (np.float64, x.dtype):
+        return NotImplemented
+    out = np.empty((len(x), len(mean)))
+    routines = blas_capsule("strmm"), blas_capsule("dtrmm")
+    module.whitened_squares(row_major(x), as_float64(mean), factor, *routines, out)
+    return out
+
+
+@twin(native_whitened_squares)
+def whitened_squares(x: Array, mean: Array, factor: Array) -> Array:
+    """Squared length of factor (x - mean) for each row of (n, d) and class, (n, k), in the type of the factors.
+
+    Means are (k, d), the lower triangular factors (k, d, d); what is above their diagonals is not read.
+    """
+    factor = as_type(factor, factor.dtype.newbyteorder("="))
     result, buffer = np.empty((len(x), len(mean))), CenteringBuffer()
     for rows in row_blocks(*x.shape):
-        for c, factor in enumerate(factors):
-            result[rows, c] = row_squares(whitened(buffer, x[rows], mean[c], factor))
+        for c in range(len(mean)):
+            result[rows, c] = row_squares(whitened(buffer, x[rows], mean[c], factor[c]))
     return result
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import cython_blas
 
 from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels.dispatch import as_float64, is_matrix, map_ranges, namespace, portable, row_major, twin
@@ -21,6 +22,11 @@ FEW_CELLS = 2**16
 """Rows times columns times classes up to which one product for all classes is faster: calls cost more than arithmetic."""
 ROUNDING = 2.0**-39
 """A sum of weights below this share of the largest weight counts as 0."""
+
+
+def blas_capsule(name: str) -> Any:
+    """The BLAS routine of that name in the capsule of SciPy, for native code."""
+    return vars(cython_blas)["__pyx_capi__"][name]
 
 
 def row_blocks(n: int, d: int) -> Iterator[slice]:
@@ -109,6 +115,20 @@ def outer_about(x: Array, center: Array, weights: Array) -> Array:
         x, weights = (x, weights) if weighted.all() else (x[weighted], weights[weighted])
         centered = np.subtract(x, center, dtype=np.float64)
         return np.matmul(weights.T[:, None, :] * centered.T, centered)
+    return outer_sums(x, center, weights)
+
+
+def native_outer_sums(module: Any, x: Array, center: Array, weights: Array) -> Any:
+    if not is_matrix(x, "f") or not is_matrix(weights, "fiub") or x.shape[1] == 0 or weights.shape[1] == 0:
+        return NotImplemented
+    out = np.zeros((weights.shape[1], x.shape[1], x.shape[1]))
+    module.outer_sums(row_major(x), as_float64(center), as_float64(weights), blas_capsule("dsyrk"), out)
+    return out
+
+
+@twin(native_outer_sums)
+def outer_sums(x: Array, center: Array, weights: Array) -> Array:
+    """`outer_about` for many rows, columns or classes."""
     total = np.zeros((weights.shape[1], x.shape[1], x.shape[1]))
     for class_sum, weight in zip(total, weights.T, strict=True):
         # NaN weights are neither positive nor 0: they go with the negative ones, so that the sum becomes NaN.

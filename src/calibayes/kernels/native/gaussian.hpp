@@ -1,5 +1,5 @@
-// Independent columns of numbers: squared distances from the class means, power sums, minimum and maximum. Each row is
-// read once.
+// Columns of numbers: squared distances from the class means, power sums, minimum and maximum of independent ones, for which
+// each row is read once; rows that are centered for products of matrices.
 #pragma once
 
 #include "vector_row.hpp"
@@ -117,6 +117,43 @@ void own_powers(const Numbers<X>& x, const double* CALIBAYES_ALONE center, const
             one[j] += share;
             two[j] += share * away;
         }
+    }
+}
+
+// Rows minus a center, (n, d).
+template <class X, class T>
+void centered_rows(const Numbers<X>& x, const double* CALIBAYES_ALONE center, T* out) {
+    for (Int r = 0; r < x.n; ++r) {
+        const X* CALIBAYES_ALONE row = x.data + r * x.stride;
+        T* CALIBAYES_ALONE to = out + r * x.d;
+        for (Int j = 0; j < x.d; ++j) to[j] = static_cast<T>(row[j] - center[j]);
+    }
+}
+
+// Given rows minus a center, times a number for each row, (n, d).
+template <class X>
+void scaled_rows(const Numbers<X>& x, const Int* rows, const double* factor, const double* CALIBAYES_ALONE center,
+                 double* out) {
+    for (Int r = 0; r < x.n; ++r) {
+        const X* CALIBAYES_ALONE row = x.data + rows[r] * x.stride;
+        double* CALIBAYES_ALONE to = out + r * x.d;
+        for (Int j = 0; j < x.d; ++j) to[j] = (row[j] - center[j]) * factor[r];
+    }
+}
+
+// Sums of squares of rows (n, d), written with a distance of `step`.
+template <class T>
+void squared_lengths(const T* rows, Int n, Int d, Int step, double* out) {
+    constexpr int WIDE = 16;
+    for (Int r = 0; r < n; ++r) {
+        const T* row = rows + r * d;
+        double lanes[WIDE] = {}, total = 0.0;
+        Int j = 0;
+        for (; j + WIDE <= d; j += WIDE)
+            for (int l = 0; l < WIDE; ++l) lanes[l] += static_cast<double>(row[j + l]) * row[j + l];
+        for (; j < d; ++j) total += static_cast<double>(row[j]) * row[j];
+        for (int l = 0; l < WIDE; ++l) total += lanes[l];
+        out[r * step] = total;
     }
 }
 

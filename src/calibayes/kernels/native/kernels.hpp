@@ -183,6 +183,14 @@ struct Kernels {
                          double* count, double* first, double* second);
     void (*own_powers64)(const Numbers<double>&, const double* center, const Int* own, const double* weight,
                          double* count, double* first, double* second);
+    // Rows minus a center; given rows minus a center, times a number each; sums of squares of rows, `step` numbers apart.
+    void (*centered32_32)(const Numbers<float>&, const double* center, float* out);
+    void (*centered32_64)(const Numbers<float>&, const double* center, double* out);
+    void (*centered64_64)(const Numbers<double>&, const double* center, double* out);
+    void (*scaled_rows32)(const Numbers<float>&, const Int* rows, const double* factor, const double* center, double* out);
+    void (*scaled_rows64)(const Numbers<double>&, const Int* rows, const double* factor, const double* center, double* out);
+    void (*squared_lengths32)(const float* rows, Int n, Int d, Int step, double* out);
+    void (*squared_lengths64)(const double* rows, Int n, Int d, Int step, double* out);
     // Minimum and maximum of at least one number, both NaN if there is a NaN.
     void (*ends32)(const Numbers<float>&, double* low, double* high);
     void (*ends64)(const Numbers<double>&, double* low, double* high);
