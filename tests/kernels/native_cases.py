@@ -16,6 +16,7 @@ from calibayes.kernels import (
     grids,
     joint_density,
     level_counts,
+    level_pairs,
     moments,
 )
 from calibayes.kernels import posterior as fused
@@ -68,6 +69,27 @@ def count_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterato
     for cells, first in level_codes(rng, n, d):
         for weights in weight_matrices(rng, n, k):
             yield cells, weights, first
+
+
+def pair_count_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """All pairs of few columns, those with few cells, and no pair; native code counts codes of at most four bytes."""
+    for codes, first in level_codes(rng, n, min(d, 9)):
+        levels = tuple(np.diff(first).tolist())
+        if codes.dtype.kind == "i" and codes.itemsize <= level_pairs.CODE_BYTES:
+            for most in (0, 30, 10_000):
+                for weights in weight_matrices(rng, n, k):
+                    yield codes, weights, levels, level_pairs.column_pairs(levels, most)
+
+
+def pair_information_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """Tables of whole numbers, small and large, of others, and below 0."""
+    for top in (2, 5, 30):
+        levels = tuple(rng.integers(0, top, size=min(d, 9)).tolist())
+        pairs = level_pairs.column_pairs(levels, 10_000)
+        for largest in (1, 9, 10_000):
+            counts = rng.integers(0, largest, size=(k, pairs.first[-1])).astype(np.float64)
+            yield counts, pairs, levels
+            yield counts * rng.random(counts.shape) - 0.1, pairs, levels
 
 
 def look_up_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
@@ -368,6 +390,8 @@ CASES = {
     "power_sums": Case(moments.power_sums, power_sum_arguments),
     "minimum_and_maximum": Case(moments.minimum_and_maximum, extent_arguments),
     "weighted_counts": Case(level_counts.weighted_counts, count_arguments),
+    "weighted_pairs": Case(level_pairs.weighted_pairs, pair_count_arguments),
+    "pair_information": Case(level_pairs.pair_information, pair_information_arguments),
     "bin_codes": Case(cut_points.bin_codes, bin_arguments),
     "bin_columns": Case(cut_points.bin_columns, bin_column_arguments),
     "look_up": Case(level_counts.look_up, look_up_arguments),

@@ -15,6 +15,7 @@ from calibayes.encoders.bins import KMeansBins
 from calibayes.encoders.encoder import Encoder, NewCodes, verify_nested
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.schema import remarks_of
+from calibayes.kernels.dispatch import code_type
 from calibayes.tables.summary import TableSummary, reaches
 from calibayes.tables.table import Table
 
@@ -95,7 +96,13 @@ class ByColumnType:
         return [items[place] for place in range(len(self.indices))]
 
     def encode(self, table: Table) -> Array:
-        return np.stack(self._in_order([part.encode(table).T for part in self.parts]), axis=1)
+        encoded = [part.encode(table) for part in self.parts]
+        if len(encoded) == 1:
+            return encoded[0]
+        codes: Array = np.empty((table.n, len(self.indices)), dtype=np.result_type(*encoded))
+        for places, part_codes in zip(self.places, encoded, strict=True):
+            codes[:, list(places)] = part_codes
+        return codes
 
     def decode(self, encoded: Array, rng: np.random.Generator | None) -> list[Array]:
         pairs = zip(self.parts, self.places, strict=True)
@@ -227,7 +234,8 @@ class MissingAsLevel:
         return sizes
 
     def encode(self, table: Table) -> Array:
-        codes = np.full((table.n, len(self.indices)), -1)
+        kind = code_type(int(max(self._inner_sizes, default=0)) + 1)
+        codes: Array = np.full((table.n, len(self.indices)), -1, dtype=kind)
         if self.inner_places:
             codes[:, list(self.inner_places)] = self.inner.encode(table)
         columns = zip(self.indices, self._inner_sizes, self.has_missing, strict=True)

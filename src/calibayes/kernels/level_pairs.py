@@ -10,18 +10,21 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import combinations, pairwise
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.dispatch import as_float64, as_int64, as_type, is_matrix, twin
 from calibayes.kernels.level_counts import cells, offsets, weighted_counts
 
 FEW_LEVELS = 6
 """Mean number of levels per column up to which matrix products are faster than `numpy.bincount`."""
 MOST_CELLS = 4096
 """Total number of levels above which the matrix product would be too large."""
+CODE_BYTES = 4
+"""Largest size of a code that native code reads."""
 ROWS = 2048
 """Rows whose indicators are in memory at a time."""
 TABLES = 2**14
@@ -57,6 +60,24 @@ def column_pairs(levels: tuple[int, ...], most: int) -> Pairs:
     return Pairs(left[small], right[small], np.concatenate([[0], np.cumsum(sizes[small])]).astype(np.intp))
 
 
+def native_weighted_pairs(
+    module: Any, codes: Array, weights: Array, levels: tuple[int, ...], pairs: Pairs
+) -> Any:
+    are_codes = is_matrix(codes, "i") and codes.itemsize <= CODE_BYTES
+    if not (are_codes and is_matrix(weights, "fiub") and weights.shape[1]):
+        return NotImplemented
+    sums = np.empty((weights.shape[1], int(pairs.first[-1])))
+    module.weighted_pairs(as_type(codes.T, np.int32), as_float64(weights.T), *_as_arrays(levels, pairs), sums)
+    return sums
+
+
+def _as_arrays(levels: tuple[int, ...], pairs: Pairs) -> tuple[Array, Array, Array]:
+    """Numbers of levels (d,), pairs (2, p) and first cells (p + 1,), as native code reads them."""
+    both = np.stack([pairs.left, pairs.right])
+    return np.array(levels, dtype=np.int64), as_int64(both), as_int64(pairs.first)
+
+
+@twin(native_weighted_pairs)
 def weighted_pairs(codes: Array, weights: Array, levels: tuple[int, ...], pairs: Pairs) -> Array:
     """Sum of the weights (n, k) per class and cell of each pair, (k, cells), for codes (n, d)."""
     few = sum(levels) <= min(FEW_LEVELS * len(levels), MOST_CELLS)
@@ -109,6 +130,15 @@ def pair_table(tables: Array, pairs: Pairs, levels: tuple[int, ...], parent: int
     return table if parent == left else np.swapaxes(table, 1, 2)
 
 
+def native_pair_information(module: Any, tables: Array, pairs: Pairs, levels: tuple[int, ...]) -> Any:
+    if not is_matrix(tables, "f"):
+        return NotImplemented
+    result = PairInformation(*np.empty((3, len(tables), len(pairs.left))))
+    module.pair_information(as_float64(tables), *_as_arrays(levels, pairs), *result)
+    return result
+
+
+@twin(native_pair_information)
 def pair_information(tables: Array, pairs: Pairs, levels: tuple[int, ...]) -> PairInformation:
     """Dependence of the columns of each pair from all tables (k, cells); tables of one shape are computed together."""
     sizes = np.asarray(levels, dtype=np.intp)

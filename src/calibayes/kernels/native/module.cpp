@@ -7,6 +7,7 @@
 #include "checks.hpp"
 #include "gaussian_module.hpp"
 #include "fused_pass.hpp"
+#include "level_pairs.hpp"
 #include "number_loops.hpp"
 #include "summary_module.hpp"
 #include "tree_module.hpp"
@@ -347,6 +348,7 @@ NB_MODULE(_native, m) {
     m.def("log_factorials", apart<log_factorials>, nb::arg("data").noconvert(), nb::arg("start").noconvert(),
           nb::arg("small").noconvert(), nb::arg("out").noconvert());
     calibayes::gaussians::define(m);
+    calibayes::pairs::define(m);
     calibayes::summaries::define(m);
     calibayes::trees::define(m);
     m.def("level", [] { return calibayes::chosen().name; });
