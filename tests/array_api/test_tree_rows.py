@@ -1,7 +1,10 @@
-"""Rows that trees are grown on, on a device of PyTorch: every pass has the bits of NumPy's."""
+"""Rows that trees are grown on, on a device: every pass has the bits of NumPy's. A GPU is tested where there is one."""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from array_api_compat import array_namespace
 
 from calibayes.backends.device.array import Placement, to_numpy
 from calibayes.kernels import posterior as exact
@@ -15,13 +18,7 @@ from tests.seeds import generator
 torch = pytest.importorskip("torch")
 
 from calibayes.backends.device import tree_rows
-from calibayes.backends.device.tree_rows import (
-    GivenRows,
-    Scales,
-    SplitRequest,
-    TorchColumns,
-    device_rows,
-)
+from calibayes.backends.device.tree_rows import GivenRows, Scales, SplitRequest, device_rows
 
 CASES = {
     "two classes": {"k": 2, "sizes": (9, 255, 4, 2)},
@@ -37,11 +34,40 @@ CASES = {
 }
 
 
-@pytest.fixture
-def place():
-    from array_api_compat import array_namespace
+class Kind(NamedTuple):
+    """Where rows are, and the classes of rows and of columns."""
 
-    return Placement(array_namespace(torch.zeros(1)), torch.device("cpu"))
+    device: str
+    rows: Any
+    columns: Any
+
+    @property
+    def place(self):
+        device = torch.device(self.device)
+        return Placement(array_namespace(torch.zeros(1, device=device)), device)
+
+    def on(self, rows, scales):
+        return self.rows(self.place, rows, scales)
+
+    def array(self, values):
+        return torch.asarray(values, device=self.device)
+
+
+def kinds():
+    """PyTorch's operations on the CPU, and both kinds on a GPU."""
+    found = [Kind("cpu", tree_rows.TorchRows, tree_rows.TorchColumns)]
+    if torch.cuda.is_available():
+        found.append(found[0]._replace(device="cuda"))
+        if tree_rows.is_compiled(found[1].place):
+            from calibayes.backends.device.tree_kernels import CompiledColumns, CompiledRows
+
+            found.append(Kind("cuda", CompiledRows, CompiledColumns))
+    return found
+
+
+@pytest.fixture(params=kinds(), ids=lambda kind: f"{kind.rows.__name__} on {kind.device}")
+def kind(request):
+    return request.param
 
 
 class HostRows:
@@ -183,62 +209,68 @@ def check_rounds(there, here, rows, rounds=3, seed=0):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_passes_have_the_bits_of_numpy(place, name):
+def test_passes_have_the_bits_of_numpy(kind, name):
     rows = example(3000, **CASES[name])
     scales = scales_of(rows)
-    there = device_rows(place, rows, scales)
+    there = kind.on(rows, scales)
     result = there.residual_sums()
     assert (result.dtype, there.split_sums([]).shape[0]) == (np.int64, 0)
     check_rounds(there, HostRows(rows, scales), rows)
 
 
-def test_sums_of_parts_do_not_overflow(place, monkeypatch):
-    rows = example(4000, 2, (3, 9))
-    monkeypatch.setattr(tree_rows, "PART", 64)
+def test_the_device_decides_which_kind_is_used(kind):
+    rows = example(50, 2, (3, 9))
+    usual = device_rows(kind.place, rows, scales_of(rows))
+    is_compiled = kind.device == "cuda" and tree_rows.is_compiled(kind.place)
+    assert (type(usual) is tree_rows.TorchRows) is not is_compiled
+
+
+def test_sums_of_parts_do_not_overflow(kind, monkeypatch):
+    rows = example(40_000, 2, (3, 9))
     monkeypatch.setattr(tree_rows, "MOST_SUMS", 40)  # of three nodes at a time
-    scales = Scales(
-        2.0**25, 2.0**40, 2.0**20
-    )  # 64 rows have sums of variances beyond 2^29, all rows beyond 2^32
+    monkeypatch.setattr(tree_rows, "PART", 1024)
+    scales = Scales(2.0**21, 2.0**40, 2.0**20)  # variances of all rows are beyond 2^32
     here = HostRows(rows, scales)
     assert here.residual_sums()[1].max() > HALF
-    check_rounds(device_rows(place, rows, scales), here, rows)
+    check_rounds(kind.on(rows, scales), here, rows)
 
 
-def test_arrays_on_the_device_are_as_good(place):
+def test_arrays_on_the_device_are_as_good(kind):
     rows = example(500, 3, (12, 40))
-    scales = scales_of(rows)
-    words = torch.asarray(rows.words.view(np.int64)).view(torch.uint64)
-    fractions = torch.asarray(rows.fractions.astype(np.int64))
-    moved = (torch.asarray(array) for array in (rows.labels, rows.weight, rows.scores))
-    rest = torch.asarray(rows.training), torch.asarray(rows.held_out_weight)
-    there = GivenRows(words, rows.first, *moved, fractions, *rest)
-    check_rounds(device_rows(place, there, scales), HostRows(rows, scales), rows)
-    np.testing.assert_array_equal(to_numpy(there.scores), rows.scores)  # the given scores are not moved
+    scales, (words, first, labels, weight, scores, fractions, training, held_out_weight) = (
+        scales_of(rows),
+        rows,
+    )
+    moved = (kind.array(array) for array in (labels, weight, scores, fractions, training, held_out_weight))
+    there = GivenRows(kind.array(words.view(np.int64)).view(torch.uint64), first, *moved)
+    check_rounds(kind.on(there, scales), HostRows(rows, scales), rows)
+    np.testing.assert_array_equal(to_numpy(there.scores), scores)  # the given scores are not moved
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])
-def test_posteriors_have_the_bits_of_numpy(k):
+def test_posteriors_have_the_bits_of_numpy(kind, k):
     scores = generator([k]).normal(size=(200_000, k)) * np.geomspace(1e-9, 900, 200_000)[:, None]
     scores[0], scores[1, 0], scores[2] = -np.inf, -np.inf, 0.0
     expected = exact.exact_posterior(scores)
-    found = tree_rows.exact_posterior(torch, torch.asarray(scores.T.copy()))
-    assert found.posterior.numpy().T.tobytes() == expected.posterior.tobytes()
-    assert found.shifted.numpy().T.tobytes() == expected.shifted.tobytes()
-    assert tree_rows.exact_log(torch, found.total).numpy().tobytes() == expected.log_sum.tobytes()
+    found = tree_rows.exact_posterior(torch, kind.array(scores.T.copy()))
+    assert found.posterior.cpu().numpy().T.tobytes() == expected.posterior.tobytes()
+    assert found.shifted.cpu().numpy().T.tobytes() == expected.shifted.tobytes()
+    assert tree_rows.exact_log(torch, found.total).cpu().numpy().tobytes() == expected.log_sum.tobytes()
 
 
-def test_leaves_and_scores_of_trees_are_those_of_numpy(place):
-    rng, rows = generator([2]), example(2000, 3, (9, 255, 4, 2, 2, 2, 2, 2, 31))
+@pytest.mark.parametrize("k", [3, 12])
+def test_leaves_and_scores_of_trees_are_those_of_numpy(kind, k):
+    rng, rows = generator([2]), example(2000, k, (9, 255, 4, 2, 2, 2, 2, 2, 31))
     forest = forest_of([random_tree(rng, rows, leaves) for leaves in (1, 2, 7, 127, 31)])
-    log_factor = rng.normal(size=(3, sum(forest.leaves)))
+    log_factor = rng.normal(size=(k, sum(forest.leaves)))
     with numpy_only():
         codes = leaf_codes(ByteColumns(rows.words, rows.first), forest)
         sums = look_up(codes, log_factor, offsets(forest.leaves))
-    columns = TorchColumns(place, rows.words, rows.first)
+    columns = kind.columns(kind.place, rows.words, rows.first)
     np.testing.assert_array_equal(to_numpy(columns.leaf_codes(forest)), codes)
     found = to_numpy(columns.forest_scores(forest, log_factor))
     assert np.ascontiguousarray(found).tobytes() == sums.tobytes()
     none = forest_of([])
     assert columns.leaf_codes(none).shape == (2000, 0)
-    begun = columns.forest_scores(none, np.zeros((3, 0)), rows.scores)
+    begun = columns.forest_scores(none, np.zeros((k, 0)), rows.scores)
     np.testing.assert_array_equal(to_numpy(begun), rows.scores)

@@ -2,7 +2,8 @@
 
 A round of growth is a few passes over the rows: sums of residuals over all training rows, sums over children while nodes
 are divided, sums over the leaves of the grown tree, and its addition to the log scores. All of them have the same bits as
-those of NumPy, see `calibayes.kernels.tree_nodes`.
+those of NumPy, see `calibayes.kernels.tree_nodes`. `device_rows` returns the rows with these passes: by operations of
+PyTorch here, or by compiled kernels where CuPy is installed (`calibayes.backends.device.tree_kernels`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,7 +26,7 @@ PART = 2**20
 """Packed numbers of so many rows may be added: neither residuals nor variances overflow."""
 MOST_SUMS = 2**25
 """Most sums of a class that are added up at a time."""
-FEWEST_SUMS = 2**16
+FEWEST_SUMS = 2**18
 """Sums are divided among so many numbers at least: additions to the same number wait for each other."""
 POSTERIOR_ARRAYS = 10
 """Temporary arrays (k, n) of posteriors."""
@@ -97,8 +99,18 @@ class DeviceRows(Protocol):
 
 
 def device_rows(place: Placement, rows: GivenRows, scales: Scales) -> DeviceRows:
-    """Rows on a device of PyTorch."""
+    """Rows on a device of PyTorch or CuPy: by compiled kernels on a GPU of NVIDIA where CuPy is installed."""
+    if is_compiled(place):
+        from calibayes.backends.device.tree_kernels import CompiledRows
+
+        return CompiledRows(place, rows, scales)
     return TorchRows(place, rows, scales)
+
+
+def is_compiled(place: Placement) -> bool:
+    """Whether kernels for this device can be compiled."""
+    is_cuda = str(place.device).startswith("cuda") or place.xp.__name__.endswith("cupy")
+    return is_cuda and find_spec("cupy") is not None
 
 
 # -- Posteriors of (k, n) log scores, by the operations of `calibayes.kernels.posterior` one by one ----------------------
@@ -144,30 +156,32 @@ def exact_posterior(torch: Any, scores: Any) -> ExactPosterior:
     top = scores.amax(0)
     is_finite = torch.isfinite(top)
     shifted = torch.where(is_finite, scores - torch.where(is_finite, top, 0.0), 0.0)
-    powers = exact_exp(torch, shifted)
+    if len(scores) == 2:  # the exponential of 0 is 1
+        powers = torch.where(shifted < 0.0, exact_exp(torch, shifted.amin(0)), 1.0)
+    else:
+        powers = exact_exp(torch, shifted)
     total = powers[0].clone()
     for power in powers[1:]:
         total += power
     return ExactPosterior(powers / total, shifted, total)
 
 
-def variances(posterior: Any) -> Any:
-    """As `calibayes.kernels.tree_nodes.variances`, of posteriors (k, n)."""
-    k = posterior.shape[0]
-    return posterior * (1.0 - posterior) * (k / (k - 1))
+def variances(posterior: Any, k: int) -> Any:
+    """As `calibayes.kernels.tree_nodes.variances`, of posteriors of some of k classes."""
+    return (posterior * (1.0 - posterior)).mul_(k / (k - 1))
 
 
 # -- Columns of bytes, and the way of rows through trees -----------------------------------------------------------------
 
 
 class NodeTable(NamedTuple):
-    """Where rows go from each node: their code in a column decides. Arrays (nodes,) on the host or on the device."""
+    """Where rows go from each node, by their code in a column. Arrays (nodes,) on the host."""
 
-    column: Any
-    most: Any
-    missing_left: Any
-    left: Any
-    right: Any
+    column: Array
+    most: Array
+    missing_left: Array
+    left: Array
+    right: Array
 
 
 def walked(tree: TreeNodes) -> NodeTable:
@@ -200,28 +214,31 @@ class TorchColumns:
     def d(self) -> int:
         return len(self.first) - 1
 
-    def table(self, nodes: NodeTable) -> NodeTable:
-        """A table of nodes on the device."""
-        return NodeTable(*(self.place.array(array, "int32") for array in nodes))
+    def table(self, nodes: NodeTable) -> tuple[Any, ...]:
+        """A table of nodes on the device: the place of a column's first byte, its lowest code on the left, their number."""
+        array, column = self.place.array, nodes.column.astype(np.int64)
+        begin = column // WORD * self.n * WORD + column % WORD
+        # Codes less the lowest on the left, as bytes: a missing value is the largest if it goes right.
+        lowest = 1 - nodes.missing_left.astype(np.int64)
+        limits = (array(values, "uint8") for values in (lowest, nodes.most - lowest))
+        return array(begin, "int64"), *limits, array(nodes.left, "int32"), array(nodes.right, "int32")
 
-    def children(self, nodes: NodeTable, rows: Any, at: Any) -> Any:
+    def children(self, table: tuple[Any, ...], rows: Any, at: Any) -> Any:
         """The nodes to which rows (m,) go from nodes ``at`` (m,) int32."""
-        column, most, missing_left, left, right = (array.index_select(0, at) for array in nodes)
-        place = ((column // WORD).to(self.torch.int64) * self.n + rows) * WORD + column % WORD
-        code = self.bytes.view(-1).index_select(0, place)
-        is_left = self.torch.where(code == 0, missing_left != 0, code <= most)
-        return self.torch.where(is_left, left, right)
+        begin, lowest, limit, left, right = (array.index_select(0, at) for array in table)
+        code = self.bytes.view(-1).index_select(0, begin.add_(rows, alpha=WORD))
+        return self.torch.where(code.sub_(lowest) <= limit, left, right)
 
     def leaves(self, tree: TreeNodes) -> Any:
         """The leaf of each row, (n,) int32."""
-        torch, nodes = self.torch, self.table(walked(tree))
+        torch, table = self.torch, self.table(walked(tree))
         steps, numbers = depth(tree), self.place.array(tree.children[:, 0], "int32")
         found = torch.empty(self.n, dtype=torch.int32, device=self.place.device)
         for part in row_ranges(self.n, 64):
             rows = torch.arange(part.start, part.stop, device=self.place.device)
             at = torch.zeros_like(rows, dtype=torch.int32)
             for _ in range(steps):
-                at = self.children(nodes, rows, at)
+                at = self.children(table, rows, at)
             found[part] = numbers.index_select(0, at)
         return found
 
@@ -326,14 +343,15 @@ class TorchRows:
 
     def _residuals(self, rows: slice) -> Any:
         """Packed numbers of rows, (c, m), 0 for those that are not trained on."""
-        torch = self._torch
+        torch, (k, c) = self._torch, (len(self._scores), len(self._packed))
         posterior = exact_posterior(torch, self._scores[:, rows]).posterior
         units, rounding = self._weight[rows] * self._scales.packed, self._rounding[rows]
-        packed = (variances(posterior) * units + rounding).floor_().to(torch.int64)
-        packed -= (posterior * units + rounding).floor_().to(torch.int64) << 32
-        of_label = (units + rounding).floor_().to(torch.int64) << 32
-        packed.scatter_add_(0, self._labels[rows][None], of_label[None])
-        return packed[-len(self._packed) :] * self._is_training[rows]
+        spread = variances(posterior[k - c :], k).mul_(units).add_(rounding).floor_()
+        deviation = posterior[k - c :].mul_(units).add_(rounding).floor_()
+        classes = torch.arange(k - c, k, device=self._place.device)[:, None]
+        of_label = (units + rounding).floor_() * (self._labels[rows] == classes)
+        packed = (of_label - deviation).to(torch.int64) * HALF + spread.to(torch.int64)
+        return packed * self._is_training[rows]
 
     def _summed(self, rows: Any, slots: Any, count: int) -> Array:
         """Sums over rows by slot, (count, 2, cells, c), on the host."""
@@ -349,10 +367,10 @@ class TorchRows:
 
     def split_sums(self, requests: Sequence[SplitRequest]) -> Array:
         torch, columns = self._torch, self._columns
-        is_divided, nodes, slot = map(np.asarray, _tables(requests))
+        is_divided, nodes, slot = _tables(requests)
         divided = torch.nonzero(self._place.array(is_divided, "bool").index_select(0, self._node))[:, 0]
         at = self._node.index_select(0, divided)
-        moved = columns.children(columns.table(NodeTable(*nodes)), divided, at)
+        moved = columns.children(columns.table(nodes), divided, at)
         self._node[divided] = moved
         slots = self._place.array(slot, "int32").index_select(0, moved)
         summed = torch.nonzero(slots >= 0)[:, 0]
@@ -381,7 +399,7 @@ class TorchRows:
         torch = self._torch
         posterior = exact_posterior(torch, self._scores[:, rows]).posterior
         units, is_training = self._weight[rows] * self._scales.leaves, self._is_training[rows]
-        spread = (variances(posterior) * units).floor_().to(torch.int64) * is_training
+        spread = variances(posterior, len(posterior)).mul_(units).floor_().to(torch.int64) * is_training
         deviation = (posterior * units).floor_().to(torch.int64).neg_() * is_training
         return deviation, spread, units.floor().to(torch.int64)
 
@@ -409,8 +427,8 @@ def _widened(fractions: Any) -> Any:
     return fractions if is_on_device(fractions) else fractions.astype(np.int64)
 
 
-def _tables(requests: Sequence[SplitRequest]) -> tuple[Any, Any, Any]:
-    """By the place of a node, its number plus 1: whether it is divided, its row in a `NodeTable`, the number of a summed child."""
+def _tables(requests: Sequence[SplitRequest]) -> tuple[Array, NodeTable, Array]:
+    """By the place of a node, its number plus 1: whether it is divided, its children, and the number of a summed child."""
     size = 2 + max((max(request.node, request.left, request.right) for request in requests), default=0)
     is_divided, slot = np.zeros(size, dtype=bool), np.full(size, -1)
     nodes = np.zeros((5, size), dtype=np.int64)
@@ -418,4 +436,4 @@ def _tables(requests: Sequence[SplitRequest]) -> tuple[Any, Any, Any]:
         is_divided[node + 1] = True
         nodes[:, node + 1] = split.column, split.most, split.missing_left, left + 1, right + 1
         slot[(left if is_left_summed else right) + 1] = number
-    return is_divided, nodes, slot
+    return is_divided, NodeTable(*nodes), slot
