@@ -14,7 +14,7 @@ from calibayes.core.protocols import Array, Engine, Layout
 from calibayes.core.verify import require
 from calibayes.engines import computing
 from calibayes.ensemble import standard_members
-from calibayes.ensemble.fitted_ensemble import TREES, FittedEnsemble
+from calibayes.ensemble.fitted_ensemble import FURTHER_TREES, TREES, FittedEnsemble
 from calibayes.ensemble.path_members import Member, PathMember
 from calibayes.ensemble.standard_members import STANDARD, member_of, named_members
 from calibayes.ensemble.training import MEMBER_ROWS, Deadline, EnsembleTraining
@@ -194,7 +194,7 @@ def _left_out(fitted: FittedEnsemble) -> list[str]:
     if fitted.tried_rows < fitted.rows:
         lines.append(f"compared on {fitted.tried_rows} of {fitted.rows} rows")
     for name, reason in fitted.skipped.items():
-        lines.append(f"{name} {'were' if name == TREES else 'was'} left out: {reason}")
+        lines.append(f"{name} {'were' if name in (TREES, FURTHER_TREES) else 'was'} left out: {reason}")
     for column in fitted.schema.columns:
         if column.kind == IDENTIFIER:
             lines.append(f"column {column.name!r} was left out: {column.reason.removesuffix(': left out')}")
@@ -246,7 +246,7 @@ class BayesClassifier(PosteriorAverage):
     With more than 10,000 rows, and unless ``cv`` is given, the members are trained on about 10,000 of them, and the trees on
     all; if the trees are left out, the members are trained on all, too. From 100,000 rows on there is one forest then, for
     which the members' rows are held out, but of no class a larger share than of the others. With so many columns and classes
-    that growth would take many minutes, fewer trees are grown.
+    that growth would take many minutes, fewer trees are grown, with a warning.
 
     With more columns (encoded as numbers and indicators) than rows, "tied" has a share of a spherical covariance and is
     computed in the span of the rows, without a (d, d) matrix. Inner cross-validation then chooses the shrinkage of "tied" and
@@ -309,7 +309,8 @@ class BayesClassifier(PosteriorAverage):
         Name -> held-out log loss and error along the member's path of calibration steps (or amounts of shrinkage), and
         the chosen one.
     skipped_ : mapping
-        Name -> why a member, or the trees, were left out.
+        Name -> why a member, or the trees, were left out. "further trees" says why growth ended before held-out rows did
+        not gain any more.
     density_ : estimator
         The member named by ``density``, without calibration: calibration improves decisions and worsens the density.
     schema_ : Schema

@@ -22,6 +22,8 @@ from calibayes.tables.table import Table
 FREQUENCIES = "class frequencies"
 """The member that predicts the class frequencies for every row."""
 TREES = "trees"
+FURTHER_TREES = "further trees"
+"""What is left out if growth ends before held-out rows say so."""
 """The trees that are grown on the members."""
 
 
@@ -43,7 +45,7 @@ class FittedEnsemble:
     paths : mapping
         Name -> held-out scores along the member's path.
     skipped : mapping
-        Name -> why a member was left out.
+        Name -> why a member, the trees or further trees were left out.
     rows, tried_rows : int
         Number of training rows, and of those that members were compared on.
     log_loss, error : float

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibayes.core.notices import ProgressReporter, warn
+from calibayes.core.notices import ProgressReporter, counted, warn
 from calibayes.core.protocols import Array, Engine
 from calibayes.encoders.leaves import OrderedBytes
 from calibayes.encoders.schema import column_types
-from calibayes.ensemble.fitted_ensemble import FREQUENCIES, TREES, FittedEnsemble
+from calibayes.ensemble.fitted_ensemble import FREQUENCIES, FURTHER_TREES, TREES, FittedEnsemble
 from calibayes.ensemble.grown_trees import GrownTrees
 from calibayes.ensemble.path_members import EnsembleLoss, FoldContext, Member, MemberResult
 from calibayes.kernels import posterior, tree_growth
@@ -35,7 +35,7 @@ LEAST_WEIGHT = 0.5
 predictions are those of one forest, and the average of the forests is better."""
 MOST_WORK = 2e10
 """Largest number of sums that splits are chosen from: those of all forests, trees, leaves, bins and classes. They take some
-minutes, and growth is limited to fewer trees if there would be more."""
+minutes, and growth is limited to fewer trees if there would be more, with a warning."""
 WEAKEST = 0.2
 """Trees of a smaller weight are left out."""
 
@@ -83,7 +83,8 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     log_start = SHARE * task.log_members[:, order]
     sample = tree_growth.GrowthRows(columns, place[rows.codes], weight, log_start)
     folds = [tree_growth.fold_of(sample, mask) for mask in task.held_out]
-    grown = tree_growth.grow_forests(folds, _bounded(settings, folds), report=task.report)
+    most = most_trees(settings, encoder.sizes, task)
+    grown = tree_growth.grow_forests(folds, replace(settings, trees=most), report=task.report)
     if not any(part.forest.count for part in grown.forests):
         return None
     out_of_fold = np.full(task.log_members.shape, np.nan)
@@ -111,12 +112,26 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     return trees, HeldOutScores(*scores, average)
 
 
-def _bounded(settings: GrowthSettings, folds: Sequence[tree_growth.GrowthFold]) -> GrowthSettings:
-    """The settings with fewer trees if there are so many bins and classes that growth would take too long."""
-    columns, _, _, log_scores = folds[0].training
-    sums = int(columns.first[-1]) * packed_classes(log_scores.shape[1])
-    most = int(MOST_WORK / max(len(folds) * settings.leaves * sums, 1))
-    return replace(settings, trees=min(settings.trees, max(most, 1)))
+def most_trees(settings: GrowthSettings, sizes: Array, task: GrowthTask) -> int:
+    """As many trees as may be grown: fewer if there are so many bins and classes that growth would take too long.
+
+    The bound counts sums, not seconds, so that it is the same on every computer.
+    """
+    sums = int(sizes.sum()) * packed_classes(task.log_members.shape[1])
+    bound = int(MOST_WORK / max(len(task.held_out) * settings.leaves * sums, 1))
+    return min(settings.trees, max(bound, 1))
+
+
+def _early_end(trees: GrownTrees, task: GrowthTask, settings: GrowthSettings, is_late: bool) -> str:
+    """Why growth has ended before held-out rows said so; empty if it has not."""
+    rounds, bins = len(trees.losses) - 1, int(trees.bytes.sizes.sum())
+    if is_late:
+        return f"{NO_TIME} after {counted(rounds, 'tree')}"
+    if not most_trees(settings, trees.bytes.sizes, task) == rounds < settings.trees:
+        return ""
+    table = f"with {bins:,} bins and {task.log_members.shape[1]} classes"
+    more = f"more would take over {MOST_WORK:.0e} sums; CalibratedTrees has no such bound"
+    return f"growth ended after {counted(rounds, 'tree')}: {table} {more}"
 
 
 def _weight(task: GrowthTask, out_of_fold: Array) -> float:
@@ -352,19 +367,30 @@ class EnsembleTraining:
         self.progress.begin_part(2 * len(self.members), TREES)
         rows, compared, _, crossing = self.division
 
+        late: list[int] = []
+
         def report(rounds: int, loss: float) -> bool:
             self.progress.after_tree(rounds, loss, settings.trees)
-            return self.deadline.is_late()
+            if self.deadline.is_late():
+                late.append(rounds)
+            return bool(late)
 
         is_single = len(rows.codes) >= ONE_FOREST and not compared.all()
         held_out = [self.division.compared_in_proportion()] if is_single else crossing
         log_members = self._members_out_of_fold(fitted, context)
-        grown = grown_trees(GrowthTask(rows, log_members, held_out, report), settings)
+        task = GrowthTask(rows, log_members, held_out, report)
+        grown = grown_trees(task, settings)
         if grown is None:
             is_final = compared.all() or self.deadline.is_late(seconds)
             models = fitted.models if is_final else self._train(list(fitted.models), self.all_rows)
-            return replace(fitted, models=models, skipped={**fitted.skipped, TREES: NO_GAIN})
+            if late:
+                self._skip(TREES, NO_TIME)
+            reason = {} if late else {TREES: NO_GAIN}
+            return replace(fitted, models=models, skipped={**self.skipped, **reason})
         trees, scores = grown
+        if problem := _early_end(trees, task, settings, bool(late)):
+            self.skipped[FURTHER_TREES] = problem
+            warn(f"{FURTHER_TREES} are left out: {problem}", SkippedMemberWarning)
         self.held_out = out_of_fold_record(scores.out_of_fold, rows, rows)
         return replace(fitted, grown=trees, log_loss=scores.log_loss, error=scores.error)
 

@@ -173,13 +173,34 @@ def test_names_of_classes_do_not_matter(grown):
 def test_the_number_of_trees_is_bounded_if_bins_and_classes_are_many(monkeypatch):
     X, y = parity(300)
     whole = BayesClassifier(families=MEMBERS).fit(X, y)
+    assert whole.skipped_ == {}
     sums = int(whole.trees_.bytes.sizes.sum())  # of one of two classes
     monkeypatch.setattr(training, "MOST_WORK", 7 * 5 * 31 * sums)
-    assert len(BayesClassifier(families=MEMBERS).fit(X, y).trees_.losses) == 1 + 7
+    with pytest.warns(
+        SkippedMemberWarning, match="further trees are left out: growth ended after 7 trees: with"
+    ):
+        two = BayesClassifier(families=MEMBERS).fit(X, y)
+    assert len(two.trees_.losses) == 1 + 7
+    reason = two.skipped_["further trees"]
+    assert f"{sums:,} bins and 2 classes" in reason
+    assert f"further trees were left out: {reason}" in two.summary().splitlines()
     monkeypatch.setattr(training, "MOST_WORK", 7 * 5 * 31 * sums * 3)
-    three = BayesClassifier(families=MEMBERS).fit(X, np.where(X["d"] > 0.5, 2, y))
+    with pytest.warns(SkippedMemberWarning, match="after 7 trees: .* 3 classes"):
+        three = BayesClassifier(families=MEMBERS).fit(X, np.where(X["d"] > 0.5, 2, y))
     assert len(three.trees_.losses) == 1 + 7
     assert len(whole.trees_.losses) > 1 + 7
+
+
+@pytest.mark.parametrize(("share", "name"), [(0.6, "further trees"), (0.1, "trees")])
+def test_a_growth_that_the_time_limit_ends_says_so(monkeypatch, share, name):
+    rounds = []
+    weigh_trees(monkeypatch, share)
+    monkeypatch.setattr(training.ProgressReporter, "after_tree", lambda *given: rounds.append(given))
+    monkeypatch.setattr(training.Deadline, "is_late", lambda *_, **__: len(rounds) >= 7)
+    with pytest.warns(SkippedMemberWarning, match=f"{name}.* left out: the time limit was reached"):
+        model = BayesClassifier(families=MEMBERS).fit(*parity(300))
+    assert list(model.skipped_) == [name]
+    assert len(rounds) == 7
 
 
 def test_forests_without_a_tree_are_left_out():
