@@ -27,7 +27,7 @@ from calibayes.backends.device.tree_rows import (
     is_compiled,
 )
 from calibayes.kernels import tree_nodes
-from calibayes.kernels.dispatch import map_items, reused_threads, thread_limit
+from calibayes.kernels.dispatch import map_items, most_threads, reused_threads, thread_limit
 from calibayes.kernels.forests import Forest, TreeNodes, forest_of
 from calibayes.kernels.tree_growth import GrowthSettings, full_steps
 from calibayes.kernels.tree_nodes import LeafSums, Split, SplitOptions, first_cells
@@ -100,13 +100,15 @@ class Search:
 
     def nodes(self, sums: Any) -> list[Node]:
         """New nodes with these sums."""
-        splits = map_items(self._best_split, sums)
+        parts = np.array_split(sums, min(most_threads(), -(-len(sums) // 4)))
+        splits = [split for found in map_items(self._best_splits, parts) for split in found]
         numbers = range(self.count, self.count + len(sums))
         self.count += len(sums)
         return [Node(*parts) for parts in zip(numbers, sums, splits, strict=True)]
 
-    def _best_split(self, sums: Any) -> Split:
-        return tree_nodes.best_split((sums[0] << 32) + sums[1], self.first, self.options)
+    def _best_splits(self, sums: Any) -> list[Split]:
+        packed = (sums[:, 0] << 32) + sums[:, 1]
+        return [tree_nodes.best_split(own, self.first, self.options) for own in packed]
 
     def divide(self, parents: list[Node]) -> None:
         """Find the children of nodes, in one pass over their rows."""
@@ -115,11 +117,12 @@ class Search:
             SplitRequest(node.number, node.split, left, left + 1, self._is_left_smaller(node))
             for node, left in zip(parents, numbers, strict=True)
         ]
-        children = []
-        for parent, request, sums in zip(parents, requests, self.rows.split_sums(requests), strict=True):
-            other = parent.sums - sums
-            children += [sums, other] if request.is_left_summed else [other, sums]
-        found = self.nodes(children)
+        sums = self.rows.split_sums(requests)
+        children = np.empty((len(parents), 2, *sums.shape[1:]), dtype=np.int64)
+        for own, parent, request, summed in zip(children, parents, requests, sums, strict=True):
+            own[1 - request.is_left_summed] = summed
+            np.subtract(parent.sums, summed, out=own[int(request.is_left_summed)])
+        found = self.nodes(children.reshape(-1, *sums.shape[1:]))
         for parent, left, right in zip(parents, found[::2], found[1::2], strict=True):
             parent.children = left, right
         self.passes += 1

@@ -1,5 +1,6 @@
 // The passes over rows of which the growth of trees consists. `tree_kernels.py` defines the constants in capital letters, and
-// compiles this file without fused multiply-add: every number has the bits of NumPy's. Arrays by class are (k, n).
+// compiles this file without fused multiply-add: every number has the bits of NumPy's. Arrays by class are (k, n). The words of a
+// row lie together in groups of `width`: (groups, n, width).
 
 typedef long long Int;
 typedef unsigned long long Word;
@@ -64,6 +65,12 @@ __device__ void add(Int* sum, Int number) { atomicAdd(reinterpret_cast<Word*>(su
 #define EACH_ROW(row, n) \
     for (Int row = blockIdx.x * static_cast<Int>(blockDim.x) + threadIdx.x; row < n; row += gridDim.x * static_cast<Int>(blockDim.x))
 
+template <class Number>
+__device__ Number sum_of_warp(Number own) {
+    for (int step = 16; step; step /= 2) own += __shfl_xor_sync(ALL, own, step);
+    return own;
+}
+
 // -- Residuals: packed numbers (c, n), 0 for rows that are not trained on
 
 extern "C" __global__ void packed_residuals(const double* scores, const int* labels, const double* weight, const unsigned* fractions,
@@ -88,7 +95,7 @@ extern "C" __global__ void packed_residuals(const double* scores, const int* lab
 // -- Nodes: a request is a node's range of rows in one of two arrays (2, capacity), and how it is divided
 
 struct Request {
-    Int begin, end, source, word, shift, most, missing_left, summed;
+    Int begin, end, source, group, place, shift, most, missing_left, summed;
 };
 enum { LEFT, RIGHT, BOTH };
 
@@ -99,7 +106,7 @@ __device__ bool goes_left(Word word, Int shift, Int most, Int missing_left) {
 
 // A block divides a stretch of a node's rows, into the same range of the other array: left rows from its beginning, right ones
 // from its end. `blocks` (blocks, 3) are requests, parts and numbers of parts. Adds the numbers of left and of right rows.
-extern "C" __global__ void divide(const Word* words, Int n, int* rows, Int capacity, const Request* requests, const int* blocks,
+extern "C" __global__ void divide(const Word* words, Int n, int width, int* rows, Int capacity, const Request* requests, const int* blocks,
                                   int* counts) {
     constexpr int EACH = STRETCH / DIVIDING;
     __shared__ int left_rows, left_at, right_at;
@@ -108,14 +115,14 @@ extern "C" __global__ void divide(const Word* words, Int n, int* rows, Int capac
     const Int end = begin + STRETCH < request.end ? begin + STRETCH : request.end;
     const int *from = rows + request.source * capacity, lane = threadIdx.x & 31;
     int* to = rows + (1 - request.source) * capacity;
-    const Word* word = words + request.word * n;
+    const Word* word = words + request.group * n * width + request.place;
     if (threadIdx.x == 0) left_rows = 0;
     __syncthreads();
     unsigned sides = 0;  // bit i: whether the thread's row i goes left
 #pragma unroll 8
     for (int i = 0; i < EACH; ++i) {
         const Int at = begin + i * DIVIDING + threadIdx.x;
-        if (at < end && goes_left(word[from[at]], request.shift, request.most, request.missing_left)) sides |= 1u << i;
+        if (at < end && goes_left(word[from[at] * static_cast<Int>(width)], request.shift, request.most, request.missing_left)) sides |= 1u << i;
     }
     atomicAdd(&left_rows, __popc(sides));
     __syncthreads();
@@ -142,16 +149,16 @@ extern "C" __global__ void divide(const Word* words, Int n, int* rows, Int capac
     }
 }
 
-// Adds to sums (requests, 2, classes, cells) those of a part of the rows of the summed child; the block's word is blockIdx.y,
-// its class blockIdx.z. A column of few codes has several sums of each, for neighboring threads, which would wait for
-// each other. Parts are so small that sums of a block have 32 bits.
-extern "C" __global__ void node_sums(const Word* words, const Word* packed, Int n, const int* rows, Int capacity,
-                                     const Request* requests, const int* blocks, const int* counts, const Int* first, int d,
-                                     Int* sums) {
-    constexpr int AHEAD = 4;  // rows that a thread reads before it adds them
-    __shared__ int residuals[WORD * BINS];
-    __shared__ unsigned variances[WORD * BINS];
-    __shared__ int sizes[WORD], spreads[WORD];
+// Adds to sums (requests, 2, cells, classes) those of a part of the rows of the summed child; the block's group of words is
+// blockIdx.y, its class blockIdx.z. Parts are so small that sums of a block have 32 bits. Threads that add to the same number
+// wait for each other: the most frequent code of each column is left out, whose sums are what the others leave of the total, and a
+// column of few codes has several sums of each, for neighboring threads. `common` (groups, width) are frequent codes.
+extern "C" __global__ void __launch_bounds__(SUMMING, 2)
+    node_sums(const Word* words, Int n, int width, const Word* common, const Word* packed, const int* rows, Int capacity,
+              const Request* requests, const int* blocks, const int* counts, const Int* first, int d, Int* sums) {
+    constexpr int AHEAD = 2, COLUMNS = WIDTH * WORD;  // rows that a thread reads before it adds them
+    extern __shared__ int residuals[];                // (columns, BINS)
+    __shared__ int sizes[COLUMNS], spreads[COLUMNS], total_residual, total_variance;
     const int number = blocks[3 * blockIdx.x], part = blocks[3 * blockIdx.x + 1], parts = blocks[3 * blockIdx.x + 2];
     const Request request = requests[number];
     Int begin = request.begin, count = request.end - request.begin, source = request.source;
@@ -161,90 +168,120 @@ extern "C" __global__ void node_sums(const Word* words, const Word* packed, Int 
         if (request.summed == LEFT) count = lefts;
         else begin += lefts, count -= lefts;
     }
-    if (part * static_cast<Int>(blockDim.x) >= count) return;
-    const int first_column = blockIdx.y * WORD, columns = d - first_column < WORD ? d - first_column : WORD;
-    if (threadIdx.x < WORD) {
+    const Int start = part * static_cast<Int>(blockDim.x);
+    if (start >= count) return;
+    const int first_column = blockIdx.y * width * WORD, rest = d - first_column;
+    const int columns = rest < width * WORD ? rest : width * WORD;
+    int* variances = residuals + columns * BINS;
+    if (threadIdx.x < COLUMNS) {
         const int j = first_column + threadIdx.x;
         const int size = threadIdx.x < columns ? static_cast<int>(first[j + 1] - first[j]) : 0;
         int spread = 0;
         while (size && spread < 5 && size << (spread + 1) <= BINS) ++spread;
         sizes[threadIdx.x] = size, spreads[threadIdx.x] = spread;
     }
-    for (int i = threadIdx.x; i < WORD * BINS; i += blockDim.x) residuals[i] = 0, variances[i] = 0;
+    if (threadIdx.x == 0) total_residual = total_variance = 0;
+    for (int i = threadIdx.x; i < 2 * columns * BINS; i += blockDim.x) residuals[i] = 0;
     __syncthreads();
-    int spread[WORD], copy[WORD];
+    unsigned spread[WIDTH] = {};  // four bits for each column of a word
+    Word frequent[WIDTH];
 #pragma unroll
-    for (int j = 0; j < WORD; ++j) spread[j] = spreads[j], copy[j] = j * BINS + (threadIdx.x & ((1 << spread[j]) - 1));
+    for (int w = 0; w < WIDTH; ++w) {
+        for (int j = 0; j < WORD; ++j) spread[w] |= spreads[w * WORD + j] << (4 * j);
+        frequent[w] = w < width ? common[blockIdx.y * width + w] : 0;
+    }
     const int* chosen = rows + source * capacity + begin;
-    const Word *word = words + blockIdx.y * n, *numbers = packed + blockIdx.z * n;
+    const Word *own = words + blockIdx.y * n * width, *numbers = packed + blockIdx.z * n;
     const Int step = parts * static_cast<Int>(blockDim.x);
-    for (Int at = part * static_cast<Int>(blockDim.x) + threadIdx.x; at < count; at += AHEAD * step) {
-        Word codes[AHEAD], pairs[AHEAD];
+    int all_residuals = 0, all_variances = 0;
+    for (Int at = start + threadIdx.x; at < count; at += AHEAD * step) {
+        Word codes[AHEAD][WIDTH], pairs[AHEAD];
 #pragma unroll
         for (int i = 0; i < AHEAD; ++i) {
             const bool inside = at + i * step < count;
-            const int row = inside ? chosen[at + i * step] : 0;
-            codes[i] = inside ? word[row] : 0, pairs[i] = inside ? numbers[row] : 0;
+            const Int row = inside ? chosen[at + i * step] : 0;
+            pairs[i] = inside ? numbers[row] : 0;
+#pragma unroll
+            for (int w = 0; w < WIDTH; ++w) codes[i][w] = inside && w < width ? own[row * width + w] : 0;
         }
 #pragma unroll
         for (int i = 0; i < AHEAD; ++i) {
             if (!pairs[i]) continue;
-            const int residual = static_cast<int>(pairs[i] >> 32);
-            const unsigned variance = static_cast<unsigned>(pairs[i]);
+            const int residual = static_cast<int>(pairs[i] >> 32), variance = static_cast<int>(pairs[i]);
+            all_residuals += residual, all_variances += variance;
 #pragma unroll
-            for (int j = 0; j < WORD; ++j) {
-                if (j >= columns) break;
-                const int cell = copy[j] + (static_cast<int>(codes[i] >> (8 * j) & (BINS - 1)) << spread[j]);
-                atomicAdd(residuals + cell, residual);
-                atomicAdd(variances + cell, variance);
+            for (int w = 0; w < WIDTH; ++w) {
+                const Word others = codes[i][w] ^ frequent[w];
+#pragma unroll
+                for (int j = 0; j < WORD; ++j) {
+                    if (w * WORD + j >= columns || !(others >> (8 * j) & (BINS - 1))) continue;
+                    const int shift = spread[w] >> (4 * j) & 15, code = static_cast<int>(codes[i][w] >> (8 * j) & (BINS - 1));
+                    const int cell = (w * WORD + j) * BINS + (code << shift) + (threadIdx.x & ((1 << shift) - 1));
+                    atomicAdd(residuals + cell, residual);
+                    atomicAdd(variances + cell, variance);
+                }
             }
         }
     }
+    all_residuals = sum_of_warp(all_residuals), all_variances = sum_of_warp(all_variances);
+    if ((threadIdx.x & 31) == 0) atomicAdd(&total_residual, all_residuals), atomicAdd(&total_variance, all_variances);
     __syncthreads();
-    const Int cells = first[d];
-    Int* out = sums + ((2 * number) * static_cast<Int>(gridDim.z) + blockIdx.z) * cells;
-    for (int i = threadIdx.x; i < columns * BINS; i += blockDim.x) {
-        const int j = i / BINS, code = i % BINS;
-        if (code >= sizes[j]) continue;
-        Int residual = 0, variance = 0;
-        for (int c = 0; c < 1 << spreads[j]; ++c) {
-            residual += residuals[j * BINS + (code << spreads[j]) + c];
-            variance += variances[j * BINS + (code << spreads[j]) + c];
+    // Each warp completes its columns and adds them to the result.
+    const Int cells = first[d] * gridDim.z;
+    Int* out = sums + 2 * number * cells + blockIdx.z;
+    for (int j = threadIdx.x / 32; j < columns; j += blockDim.x / 32) {
+        const int most = static_cast<int>(common[blockIdx.y * width + j / WORD] >> (8 * (j % WORD)) & (BINS - 1));
+        Int* column = out + first[first_column + j] * gridDim.z;
+        int left_residual = 0, left_variance = 0;
+        for (int code = threadIdx.x & 31; code < sizes[j]; code += 32) {
+            int residual = 0, variance = 0;
+            for (int c = 0; c < 1 << spreads[j]; ++c) {
+                const int cell = j * BINS + (code << spreads[j]) + c;
+                residual += residuals[cell], variance += variances[cell];
+            }
+            left_residual += residual, left_variance += variance;
+            if (residual) add(column + code * gridDim.z, residual);
+            if (variance) add(column + code * gridDim.z + cells, static_cast<unsigned>(variance));
         }
-        Int* cell = out + first[first_column + j] + code;
-        if (residual) add(cell, residual);
-        if (variance) add(cell + gridDim.z * cells, variance);
+        left_residual = total_residual - sum_of_warp(left_residual);
+        left_variance = total_variance - sum_of_warp(left_variance);
+        if ((threadIdx.x & 31) == 0) {
+            if (left_residual) add(column + most * gridDim.z, left_residual);
+            if (left_variance) add(column + most * gridDim.z + cells, static_cast<unsigned>(left_variance));
+        }
     }
 }
 
 // -- Trees: the leaves of rows, sums over leaves, and scores
 
 struct Node {
-    int word, shift, most, missing_left, left, right;  // a leaf has word -1, and its number on the left
+    int group, place, shift, most, missing_left, left, right;  // a leaf has group -1, and its number on the left
 };
 
-__device__ int leaf_of(const Node* tree, const Word* words, Int n, Int row) {
+__device__ int leaf_of(const Node* tree, const Word* words, Int n, int width, Int row) {
     const Node* node = tree;
-    while (node->word >= 0)
-        node = tree + (goes_left(words[node->word * n + row], node->shift, node->most, node->missing_left) ? node->left : node->right);
+    while (node->group >= 0) {
+        const Word word = words[(node->group * n + row) * width + node->place];
+        node = tree + (goes_left(word, node->shift, node->most, node->missing_left) ? node->left : node->right);
+    }
     return node->left;
 }
 
 // Adds to sums (3, leaves, k) residuals and variances of training rows and weights of all rows. The block does the classes from
-// blockIdx.y * width on, with several sums of each, for neighboring threads. Notes the leaves of the rows.
-extern "C" __global__ void leaf_sums(const Word* words, Int n, const Node* nodes, int count, const double* scores, int k,
+// blockIdx.y * classes on, with several sums of each, for neighboring threads. Notes the leaves of the rows.
+extern "C" __global__ void leaf_sums(const Word* words, Int n, int width, const Node* nodes, int count, const double* scores, int k,
                                      const int* labels, const double* weight, const unsigned char* training, double scale,
-                                     int width, int copies, unsigned char* leaf, Int* sums) {
+                                     int classes, int copies, unsigned char* leaf, Int* sums) {
     extern __shared__ Int own[];
     __shared__ Node tree[MOST_NODES];
-    const int leaves = (count + 1) / 2, from = blockIdx.y * width, to = from + width < k ? from + width : k;
-    const int entries = 3 * leaves * width, copy = threadIdx.x % copies;
+    const int leaves = (count + 1) / 2, from = blockIdx.y * classes, to = from + classes < k ? from + classes : k;
+    const int entries = 3 * leaves * classes, copy = threadIdx.x % copies;
     for (int i = threadIdx.x; i < count; i += blockDim.x) tree[i] = nodes[i];
     for (int i = threadIdx.x; i < entries * copies; i += blockDim.x) own[i] = 0;
     __syncthreads();
-    const auto at = [&](int kind, int place, int c) { return own + ((kind * leaves + place) * width + c - from) * copies + copy; };
+    const auto at = [&](int kind, int place, int c) { return own + ((kind * leaves + place) * classes + c - from) * copies + copy; };
     EACH_ROW(row, n) {
-        const int place = leaf_of(tree, words, n, row), label = labels[row];
+        const int place = leaf_of(tree, words, n, width, row), label = labels[row];
         if (blockIdx.y == 0) leaf[row] = static_cast<unsigned char>(place);
         const double units = weight[row] * scale;
         const Int mass = whole(units);
@@ -261,7 +298,7 @@ extern "C" __global__ void leaf_sums(const Word* words, Int n, const Node* nodes
     for (int i = threadIdx.x; i < entries; i += blockDim.x) {
         Int sum = 0;
         for (int c = 0; c < copies; ++c) sum += own[i * copies + c];
-        if (sum) add(sums + i / width * static_cast<Int>(k) + from + i % width, sum);
+        if (sum) add(sums + i / classes * static_cast<Int>(k) + from + i % classes, sum);
     }
 }
 
@@ -277,19 +314,19 @@ extern "C" __global__ void move(double* scores, Int n, int k, const unsigned cha
         const double of_row = exact_log(posterior.total) - posterior.shifted(labels[row]);
         own += whole((of_row < LARGEST_LOSS ? of_row : LARGEST_LOSS) * (held_out_weight[row] * scale) + 0.5);
     }
-    for (int step = 16; step; step /= 2) own += __shfl_down_sync(ALL, own, step);
+    own = sum_of_warp(own);
     if ((threadIdx.x & 31) == 0 && own) add(loss, own);
 }
 
 // The leaf of each row in each tree, (n, trees). `first` (trees + 1,) are the first nodes of the trees.
-extern "C" __global__ void leaf_codes(const Word* words, Int n, const Node* nodes, const Int* first, int trees, signed char* codes) {
+extern "C" __global__ void leaf_codes(const Word* words, Int n, int width, const Node* nodes, const Int* first, int trees, signed char* codes) {
     EACH_ROW(row, n)
         for (int tree = 0; tree < trees; ++tree)
-            codes[row * trees + tree] = static_cast<signed char>(leaf_of(nodes + first[tree], words, n, row));
+            codes[row * trees + tree] = static_cast<signed char>(leaf_of(nodes + first[tree], words, n, width, row));
 }
 
 // Adds the log factors (leaves of all trees, k) of the leaves of rows to log scores, tree by tree. The block does WORD classes.
-extern "C" __global__ void forest_scores(const Word* words, Int n, const Node* nodes, const Int* first, int trees,
+extern "C" __global__ void forest_scores(const Word* words, Int n, int width, const Node* nodes, const Int* first, int trees,
                                          const double* factors, int k, double* scores) {
     const int from = blockIdx.y * WORD, count = k - from < WORD ? k - from : WORD;
     EACH_ROW(row, n) {
@@ -298,7 +335,7 @@ extern "C" __global__ void forest_scores(const Word* words, Int n, const Node* n
         for (int c = 0; c < WORD; ++c) sums[c] = c < count ? scores[(from + c) * n + row] : 0.0;
         for (int tree = 0; tree < trees; ++tree) {
             // A tree of m nodes has (m + 1) / 2 leaves, so that (first + tree) / 2 is the number of leaves before it.
-            const Int leaf = (first[tree] + tree) / 2 + leaf_of(nodes + first[tree], words, n, row);
+            const Int leaf = (first[tree] + tree) / 2 + leaf_of(nodes + first[tree], words, n, width, row);
 #pragma unroll
             for (int c = 0; c < WORD; ++c)
                 if (c < count) sums[c] = sums[c] + factors[leaf * k + from + c];

@@ -20,7 +20,7 @@ from calibayes.backends.device.tree_rows import GivenRows, Scales, SplitRequest
 from calibayes.core.protocols import Array
 from calibayes.kernels import posterior as exact
 from calibayes.kernels.forests import MOST_LEAVES, Forest, TreeNodes, forest_of
-from calibayes.kernels.tree_nodes import HALF, LARGEST_LOSS, WORD, LeafSums, packed_classes
+from calibayes.kernels.tree_nodes import HALF, LARGEST_LOSS, MOST_CODES, WORD, LeafSums, packed_classes
 
 THREADS, SUMMING, DIVIDING = 256, 512, 256
 """Threads of a block: of a pass over all rows, of sums, of a division."""
@@ -28,13 +28,19 @@ STRETCH = 32 * DIVIDING
 """Rows that a block divides."""
 FEWEST_ROWS = 4096
 """A block sums up more rows, if there are so many."""
-BLOCKS = 16
+BLOCKS = 8
 """Blocks of sums for each multiprocessor."""
 SHARED_BYTES = 32_768
 """Shared memory of a block for sums over leaves."""
+USUAL_SHARED_BYTES = 40_000
+"""More shared memory of a block has to be asked for."""
 MOST_COPIES = 16
 """Largest number of sums that neighboring threads add to instead of one."""
 MOST_ROWS = 2**31 - 1
+WIDTH = 3
+"""Largest number of words of a row that a block reads: sums of their columns fit into its shared memory."""
+SAMPLED = 2**14
+"""Rows of which the most frequent code of each column is taken."""
 LEFT, RIGHT, BOTH = range(3)
 """Which rows of a request are summed: those of a child, or all rows of a node that is not divided."""
 
@@ -47,7 +53,8 @@ def constants() -> dict[str, Any]:
         for name in ("EXP_SERIES", "LOG_SERIES")
     }
     given = {"HALF": HALF, "LARGEST_LOSS": LARGEST_LOSS, "TWO_TO_MINUS_32": 2.0**-32}
-    sizes = {"STRETCH": STRETCH, "DIVIDING": DIVIDING, "MOST_NODES": 2 * MOST_LEAVES - 1}
+    sizes = {"STRETCH": STRETCH, "DIVIDING": DIVIDING, "SUMMING": SUMMING, "WIDTH": WIDTH}
+    sizes["MOST_NODES"] = 2 * MOST_LEAVES - 1
     return {name: getattr(exact, name) for name in names} | series | given | sizes
 
 
@@ -58,9 +65,15 @@ def source() -> str:
 
 
 @cache
-def kernels() -> Any:
+def module() -> Any:
     """The compiled kernels."""
     return import_module("cupy").RawModule(code=source(), options=("--std=c++17", "--fmad=false"))
+
+
+@cache
+def kernel(name: str) -> Any:
+    """A compiled kernel."""
+    return module().get_function(name)
 
 
 class Gpu:
@@ -93,7 +106,9 @@ class Gpu:
     def run(self, name: str, grid: tuple[int, ...], threads: int, *arguments: Any, shared: int = 0) -> None:
         """Start a kernel. The arguments are arrays and NumPy's numbers."""
         with self.device:
-            kernels().get_function(name)(grid, (threads,), arguments, shared_mem=shared)
+            if shared > USUAL_SHARED_BYTES:
+                kernel(name).max_dynamic_shared_size_bytes = shared
+            kernel(name)(grid, (threads,), arguments, shared_mem=shared)
 
     def over_rows(self, name: str, n: int, *arguments: Any, parts: int = 1, shared: int = 0) -> None:
         """Start a kernel of threads that do row after row."""
@@ -108,24 +123,41 @@ def _exportable(values: Any) -> Any:
     return values.view(same.get(values.dtype, values.dtype))
 
 
-def node_table(forest: Forest) -> Array:
-    """The nodes of trees as the kernels read them, (nodes, 6) int32."""
-    columns = np.maximum(forest.column, 0)
-    word, shift = np.where(forest.column < 0, -1, columns // WORD), 8 * (columns % WORD)
-    nodes = (word, shift, forest.most, forest.missing_left, *forest.children.T)
-    return np.stack([np.asarray(part, dtype=np.int32) for part in nodes], axis=1)
-
-
 class CompiledColumns:
     """Byte columns on a GPU."""
 
     def __init__(self, place: Placement, words: Any, first: Array) -> None:
         self.gpu, self.first = Gpu(place), first
-        self.words = self.gpu.array(words).view(np.uint64)
-        self.cells = self.gpu.array(first, np.int64)
-        self.n = int(self.words.shape[1])
+        given = self.gpu.array(words).view(np.uint64)
+        count, self.n = (int(size) for size in given.shape)
         if self.n > MOST_ROWS:
             raise ValueError(f"a GPU holds at most {MOST_ROWS} rows, got {self.n}")
+        self.groups = -(-count // WIDTH)
+        self.width = -(-count // max(self.groups, 1))
+        self.words = self.gpu.zeros((self.groups, self.n, self.width), np.uint64)
+        with self.gpu.device:
+            for word in range(count):
+                self.words[word // self.width, :, word % self.width] = given[word]
+        sample = given[:, :: max(self.n // SAMPLED, 1)].get()
+        self.common = self.gpu.array(_frequent(sample, self.groups * self.width), np.uint64)
+        self.cells = self.gpu.array(first, np.int64)
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The arguments of kernels that describe the words."""
+        return self.words, np.int64(self.n), np.int32(self.width)
+
+    def place(self, columns: Any) -> tuple[Any, ...]:
+        """Group, word in the group, and bits before the byte of columns."""
+        group, rest = np.divmod(columns, self.width * WORD)
+        return group, rest // WORD, 8 * (rest % WORD)
+
+    def nodes(self, forest: Forest) -> Any:
+        """The nodes of trees as the kernels read them, (nodes, 7) int32."""
+        group, *place = self.place(np.maximum(forest.column, 0))
+        group = np.where(forest.column < 0, -1, group)
+        nodes = (group, *place, forest.most, forest.missing_left, *forest.children.T)
+        return self.gpu.array(np.stack([np.asarray(part, dtype=np.int32) for part in nodes], axis=1))
 
     def leaf_codes(self, forest: Forest) -> Any:
         """The leaf of each row in each tree, (n, trees) int8."""
@@ -146,11 +178,18 @@ class CompiledColumns:
 
     def _trees(self, forest: Forest) -> tuple[Any, ...]:
         """The arguments of kernels that describe rows and trees."""
-        nodes, first = (
-            self.gpu.array(node_table(forest), np.int32),
-            self.gpu.array(forest.first, np.int64),
-        )
-        return self.words, np.int64(self.n), nodes, first, np.int32(forest.count)
+        first = self.gpu.array(forest.first, np.int64)
+        return *self.arguments, self.nodes(forest), first, np.int32(forest.count)
+
+
+def _frequent(sample: Array, count: int) -> Array:
+    """The most frequent code of each column of words (words, m), in words; as many words, filled up with zeros."""
+    frequent = np.zeros(count, dtype=np.uint64)
+    for place, word in enumerate(sample):
+        for shift in range(0, 8 * WORD, 8):
+            codes = (word >> np.uint64(shift) & np.uint64(255)).astype(np.int64)
+            frequent[place] |= np.uint64(np.bincount(codes, minlength=1).argmax() << shift)
+    return frequent
 
 
 class _Range(NamedTuple):
@@ -192,21 +231,22 @@ class CompiledRows:
         with self._gpu.device:
             self._rows[0] = self._training
         self._nodes = {0: _Range(0, len(self._training), 0)}
-        whole = np.array([[0, len(self._training), 0, 0, 0, 0, 0, BOTH]], dtype=np.int64)
+        whole = np.array([[0, len(self._training), *[0] * 6, BOTH]], dtype=np.int64)
         counts = self._gpu.zeros((1, 2), np.int32)
         return self._summed(self._gpu.array(whole, np.int64), counts, [len(self._training)])[0]
 
     def split_sums(self, requests: Sequence[SplitRequest]) -> Array:
         m = len(requests)
         ranges = [self._nodes.pop(request.node) for request in requests]
-        table = np.array([_request(*pair) for pair in zip(requests, ranges, strict=True)], dtype=np.int64)
+        table = np.array(
+            [self._described(*pair) for pair in zip(requests, ranges, strict=True)], dtype=np.int64
+        )
         sizes, gpu = [end - begin for begin, end, _ in ranges], self._gpu
-        described, counts = gpu.array(table.reshape(m, 8), np.int64), gpu.zeros((m, 2), np.int32)
+        described, counts = gpu.array(table.reshape(m, 9), np.int64), gpu.zeros((m, 2), np.int32)
         blocks = _blocks([-(-size // STRETCH) for size in sizes])
         if len(blocks):
-            words = self._columns.words, np.int64(self._n)
             own = self._rows, np.int64(self._rows.shape[1])
-            arguments = *words, *own, described, gpu.array(blocks, np.int32), counts
+            arguments = *self._columns.arguments, *own, described, gpu.array(blocks, np.int32), counts
             gpu.run("divide", (len(blocks),), DIVIDING, *arguments)
         sums = self._summed(described, counts, sizes)
         for request, (begin, end, source), lefts in zip(requests, ranges, counts.get()[:, 0], strict=True):
@@ -215,40 +255,39 @@ class CompiledRows:
             self._nodes[request.right] = _Range(middle, end, 1 - source)
         return sums
 
+    def _described(self, request: SplitRequest, rows: _Range) -> tuple[int, ...]:
+        """A request as the kernels read it."""
+        column, most, missing_left = request.split[1:]
+        summed = LEFT if request.is_left_summed else RIGHT
+        return *rows, *self._columns.place(column), most, int(missing_left), summed
+
     def _summed(self, described: Any, counts: Any, sizes: Sequence[int]) -> Array:
         """Sums over the rows that requests, of nodes of these sizes, ask for, (m, 2, cells, c), on the host."""
         gpu, columns, c = self._gpu, self._columns, len(self._packed)
-        sums = gpu.zeros((len(sizes), 2, c, int(columns.first[-1])), np.int64)
-        each = max(sum(sizes) * len(columns.words) * c // (BLOCKS * gpu.multiprocessors), FEWEST_ROWS)
+        sums = gpu.zeros((len(sizes), 2, int(columns.first[-1]), c), np.int64)
+        each = max(sum(sizes) * columns.groups * c // (BLOCKS * gpu.multiprocessors), FEWEST_ROWS)
         blocks = _blocks([-(-size // min(each, tree_rows.PART - SUMMING)) for size in sizes])
-        if len(blocks) and len(columns.words):
-            rows = self._rows, np.int64(self._rows.shape[1])
+        if len(blocks) and columns.groups:
+            rows = self._packed, self._rows, np.int64(self._rows.shape[1])
             requests = described, gpu.array(blocks, np.int32), counts
             cells = columns.cells, np.int32(len(columns.first) - 1)
-            arguments = columns.words, self._packed, np.int64(self._n), *rows, *requests, *cells, sums
-            gpu.run("node_sums", (len(blocks), len(columns.words), c), SUMMING, *arguments)
-        return np.asarray(sums.get().swapaxes(2, 3))
+            arguments = *columns.arguments, columns.common, *rows, *requests, *cells, sums
+            shared = 8 * MOST_CODES * WORD * columns.width
+            gpu.run("node_sums", (len(blocks), columns.groups, c), SUMMING, *arguments, shared=shared)
+        return np.asarray(sums.get())
 
     def leaf_sums(self, tree: TreeNodes) -> LeafSums:
         gpu, k, count = self._gpu, int(self._k), len(tree.column)
         leaves = (count + 1) // 2
-        width = max(min(k, SHARED_BYTES // (24 * leaves)), 1)
-        copies = max(min(SHARED_BYTES // (24 * leaves * width), MOST_COPIES), 1)
+        classes = max(min(k, SHARED_BYTES // (24 * leaves)), 1)
+        copies = max(min(SHARED_BYTES // (24 * leaves * classes), MOST_COPIES), 1)
         sums = gpu.zeros((3, leaves, k), np.int64)
-        nodes = gpu.array(node_table(forest_of([tree])), np.int32)
-        given = self._labels, self._weight, self._is_training, np.float64(self._scales.leaves)
-        arguments = (
-            self._columns.words,
-            np.int64(self._n),
-            nodes,
-            np.int32(count),
-            self._scores,
-            self._k,
-            *given,
-        )
-        sizes = np.int32(width), np.int32(copies), self._leaf, sums
-        shared, parts = 24 * leaves * width * copies, -(-k // width)
-        gpu.over_rows("leaf_sums", self._n, *arguments, *sizes, parts=parts, shared=shared)
+        nodes = self._columns.nodes(forest_of([tree])), np.int32(count)
+        given = self._scores, self._k, self._labels, self._weight, self._is_training
+        sizes = np.float64(self._scales.leaves), np.int32(classes), np.int32(copies)
+        shared, parts = 24 * leaves * classes * copies, -(-k // classes)
+        arguments = *self._columns.arguments, *nodes, *given, *sizes, self._leaf, sums
+        gpu.over_rows("leaf_sums", self._n, *arguments, parts=parts, shared=shared)
         return LeafSums(*sums.get())
 
     def move(self, factors: Array) -> int:
@@ -259,13 +298,6 @@ class CompiledRows:
 
     def log_scores(self) -> Array:
         return np.asarray(self._scores.T.get(order="C"))
-
-
-def _request(request: SplitRequest, rows: _Range) -> tuple[int, ...]:
-    """A request as the kernels read it."""
-    column, most, missing_left = request.split[1:]
-    summed = LEFT if request.is_left_summed else RIGHT
-    return *rows, column // WORD, 8 * (column % WORD), most, int(missing_left), summed
 
 
 def _blocks(parts: Sequence[int]) -> Array:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,13 +21,13 @@ from calibayes.backends.device.array import Placement, is_on_device, row_ranges,
 from calibayes.core.protocols import Array
 from calibayes.kernels import posterior as exact
 from calibayes.kernels.forests import Forest, TreeNodes
-from calibayes.kernels.tree_nodes import HALF, LARGEST_LOSS, WORD, LeafSums, Split, packed_classes
+from calibayes.kernels.tree_nodes import HALF, LARGEST_LOSS, MOST_CODES, WORD, LeafSums, Split, packed_classes
 
 PART = 2**20
 """Packed numbers of so many rows may be added: neither residuals nor variances overflow."""
 MOST_SUMS = 2**25
 """Most sums of a class that are added up at a time."""
-FEWEST_SUMS = 2**18
+FEWEST_SUMS = 2**17
 """Sums are divided among so many numbers at least: additions to the same number wait for each other."""
 POSTERIOR_ARRAYS = 10
 """Temporary arrays (k, n) of posteriors."""
@@ -264,32 +265,47 @@ class TorchColumns:
         return scores.T
 
     def sums(self, packed: Any, rows: Any, slots: Any, count: int) -> Any:
-        """Sums of packed numbers (c, n) over rows (m,) by slot (m,) and cell, unpacked, (count, 2, c, cells)."""
-        torch, cells, c = self.torch, int(self.first[-1]), packed.shape[0]
-        copies = max(FEWEST_SUMS // max(count * cells, 1), 1)
-        total = torch.zeros((count, 2, c, cells), dtype=torch.int64, device=self.place.device)
+        """Sums of packed numbers (c, n) over rows (m,) by slot (m,) and cell, unpacked, (count, 2, cells, c)."""
+        torch, c, device = self.torch, packed.shape[0], self.place.device
+        copies = max(FEWEST_SUMS // max(count * MOST_CODES * WORD, 1), 1)
+        size = MOST_CODES * copies * count
+        total = torch.zeros((count, 2, int(self.first[-1]), c), dtype=torch.int64, device=device)
         for part in range(0, len(rows), PART):
-            own, size = rows[part : part + PART], copies * count * cells
-            sums = torch.zeros((c, size), dtype=torch.int64, device=self.place.device)
-            copy = torch.arange(len(own), dtype=torch.int32, device=self.place.device) % copies
-            begin = (copy * count + slots[part : part + PART]) * cells
-            numbers = packed.index_select(1, own)
-            for word, of_word in enumerate(self._first_of_words):
-                codes = self.bytes[word].index_select(0, own)[:, : len(of_word)]
-                places = ((codes + of_word) + begin[:, None]).reshape(-1)
+            own = rows[part : part + PART]
+            copy = torch.arange(len(own), device=device) % copies
+            begin = ((copy * count + slots[part : part + PART]) * MOST_CODES)[:, None]
+            numbers = packed.index_select(1, own)[:, :, None]
+            for word, cells in enumerate(self._cells):
+                columns = min(self.d - WORD * word, WORD)
+                codes = self.bytes[word].index_select(0, own)[:, :columns] + begin
+                sums = torch.zeros((c, size, columns), dtype=torch.int64, device=device)
                 for of_class, number in zip(sums, numbers, strict=True):
-                    of_class.index_add_(0, places, number.repeat_interleave(len(of_word)))
-            by_slot = sums.view(c, copies, count, cells).permute(2, 1, 0, 3)
-            variance = by_slot & (HALF - 1)
-            total[:, 0] += ((by_slot - variance) >> 32).sum(1)
-            total[:, 1] += variance.sum(1)
+                    of_class.scatter_add_(0, codes, number.expand(-1, columns))
+                total[:, :, cells] += unpacked(sums.view(c, copies, count, -1))[..., self._places[word], :]
         return total
 
     @cached_property
-    def _first_of_words(self) -> list[Any]:
-        """First cells of the columns of each word."""
-        first = self.place.array(self.first[:-1], "int32")
-        return [first[begin : begin + WORD] for begin in range(0, self.d, WORD)]
+    def _cells(self) -> list[slice]:
+        """The cells of the columns of each word."""
+        ends = [self.first[min(begin + WORD, self.d)] for begin in range(0, self.d, WORD)]
+        return [slice(int(begin), int(end)) for begin, end in pairwise([0, *ends])]
+
+    @cached_property
+    def _places(self) -> list[Any]:
+        """Places of the cells of each word in sums by code and column."""
+        places, sizes = [], np.diff(self.first)
+        for begin in range(0, self.d, WORD):
+            own = sizes[begin : begin + WORD]
+            place = np.concatenate([np.arange(size) * len(own) + j for j, size in enumerate(own)])
+            places.append(self.place.array(place, "int64"))
+        return places
+
+
+def unpacked(sums: Any) -> Any:
+    """Packed sums (c, copies, count, cells) as sums of residuals and variances over the copies, (count, 2, cells, c)."""
+    variance = sums & (HALF - 1)
+    parts = [part.sum(1).permute(1, 2, 0) for part in ((sums - variance) >> 32, variance)]
+    return import_module("torch").stack(parts, dim=1)
 
 
 def as_int64(place: Placement, words: Any) -> Any:
@@ -363,7 +379,7 @@ class TorchRows:
                 chosen = self._torch.nonzero((slots >= begin) & (slots < begin + own))[:, 0]
                 mine = rows[chosen], slots[chosen] - begin
             parts.append(to_numpy(self._columns.sums(self._packed, *mine, own)))
-        return np.concatenate(parts).swapaxes(2, 3)
+        return np.concatenate(parts)
 
     def split_sums(self, requests: Sequence[SplitRequest]) -> Array:
         torch, columns = self._torch, self._columns
