@@ -353,19 +353,19 @@ def product_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> I
         yield rows, own, centers, weights, scales, levels, pairs[:, :0], shapes[:0]
 
 
-def whitened_square_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+def class_density_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     """Up to rows of several products of matrices. What is above the diagonals of the factors is not read."""
     d, k = min(d, 65), min(k, 5)
     mean, factor = rng.standard_normal((k, d)), rng.standard_normal((k, d, d))
     for x in (*number_tables(rng, n, d), rng.standard_normal((9 * n, d))):
-        yield x, mean, factor
+        yield x, mean, factor, rng.standard_normal(k)
 
 
-def outer_sum_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+def outer_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
     """Up to rows of several products of matrices; whole and missing weights."""
     d, k = min(d, 65), min(k, 5)
     center, whole = rng.standard_normal(d), rng.integers(-2, 3, size=(n, k))
-    for x in number_tables(rng, n, d):
+    for x in map(np.nan_to_num, number_tables(rng, n, d)):
         for weights in (*weight_matrices(rng, n, k), whole, np.where(whole < -1, np.nan, whole)):
             yield x, center, weights
     yield rng.standard_normal((9 * n, d)), center, rng.standard_normal((9 * n, k))
@@ -384,8 +384,8 @@ CASES = {
     "totals": Case(event_counts.totals, total_arguments),
     "log_factorials": Case(event_counts.log_factorials, factorial_arguments),
     "diagonal_log_density": Case(gaussian_density.diagonal_log_density, diagonal_arguments),
-    "whitened_squares": Case(gaussian_density.whitened_squares, whitened_square_arguments),
-    "outer_sums": Case(moments.outer_sums, outer_sum_arguments),
+    "class_log_densities": Case(gaussian_density.class_log_densities, class_density_arguments),
+    "first_and_outer": Case(moments.first_and_outer, outer_arguments),
     "left_out_shares": Case(gaussian_density.left_out_shares, left_out_arguments),
     "power_sums": Case(moments.power_sums, power_sum_arguments),
     "minimum_and_maximum": Case(moments.minimum_and_maximum, extent_arguments),

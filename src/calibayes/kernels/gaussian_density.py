@@ -91,41 +91,42 @@ def row_squares(rows: Array) -> Array:
     return np.add.reduce([np.einsum("nd,nd->n", part, part) for part in parts], axis=0, dtype=np.float64)
 
 
-def distances_by_class(x: Array, mean: Array, whitener: Array, variance: Array) -> Array:
-    """Squared Mahalanobis distances of x (n, d) from means (k, d), one covariance per class, (n, k).
+def densities_by_class(x: Array, mean: Array, whitener: Array, variance: Array, offset: Array) -> Array:
+    """``offset`` minus half the squared Mahalanobis distances of x (n, d) from means, one covariance per class, (n, k).
 
-    ``whitener`` is (k, d, d); ``variance`` (k, d) are the variances of the columns.
+    Means are (k, d), whiteners (k, d, d), the variances of the columns (k, d), and offsets (k,).
     """
     factors = [product_factor(x, *of_class) for of_class in zip(whitener, variance, strict=True)]
-    if x.size * len(mean) <= FEW_CELLS and all(factor.dtype == np.float64 for factor in factors):
+    is_narrow = all(factor.dtype == np.float32 for factor in factors)
+    if x.size * len(mean) <= FEW_CELLS and not is_narrow:
         centered = np.subtract(x, mean[:, None, :], dtype=np.float64)
         white = np.matmul(centered, np.swapaxes(whitener, 1, 2))
-        return np.einsum("knd,knd->nk", white, white)
-    is_narrow = all(factor.dtype == np.float32 for factor in factors)
-    return whitened_squares(x, mean, np.stack(factors) if is_narrow else as_float64(whitener))
+        return offset - 0.5 * np.einsum("knd,knd->nk", white, white)
+    return class_log_densities(x, mean, np.stack(factors) if is_narrow else as_float64(whitener), offset)
 
 
-def native_whitened_squares(module: Any, x: Array, mean: Array, factor: Array) -> Any:
+def native_class_log_densities(module: Any, x: Array, mean: Array, factor: Array, offset: Array) -> Any:
     factor = as_type(factor, factor.dtype.newbyteorder("="))
     if not is_matrix(x, "f") or not mean.size or factor.dtype not in (np.float64, x.dtype):
         return NotImplemented
     out = np.empty((len(x), len(mean)))
-    routines = blas_capsule("strmm"), blas_capsule("dtrmm")
-    module.whitened_squares(row_major(x), as_float64(mean), factor, *routines, out)
+    arrays = row_major(x), as_float64(mean), factor, as_float64(offset)
+    module.class_log_densities(*arrays, blas_capsule("strmm"), blas_capsule("dtrmm"), out)
     return out
 
 
-@twin(native_whitened_squares)
-def whitened_squares(x: Array, mean: Array, factor: Array) -> Array:
-    """Squared length of factor (x - mean) for each row of (n, d) and class, (n, k), in the type of the factors.
+@twin(native_class_log_densities)
+def class_log_densities(x: Array, mean: Array, factor: Array, offset: Array) -> Array:
+    """``offset`` minus half the squared length of factor (x - mean) for each row of (n, d) and class, (n, k).
 
-    Means are (k, d), the lower triangular factors (k, d, d); what is above their diagonals is not read.
+    Means are (k, d), offsets (k,), and the lower triangular factors (k, d, d), in whose type rows are multiplied; what is
+    above their diagonals is not read.
     """
     factor = as_type(factor, factor.dtype.newbyteorder("="))
     result, buffer = np.empty((len(x), len(mean))), CenteringBuffer()
     for rows in row_blocks(*x.shape):
         for c in range(len(mean)):
-            result[rows, c] = row_squares(whitened(buffer, x[rows], mean[c], factor[c]))
+            result[rows, c] = offset[c] - 0.5 * row_squares(whitened(buffer, x[rows], mean[c], factor[c]))
     return result
 
 
@@ -139,7 +140,9 @@ def distances_shared(x: Array, mean: Array, whitener: Array, variance: Array) ->
     centers = (mean - middle) @ whitener.T
     center_squares = np.sum(centers**2, axis=1)
     if center_squares.max() > FARTHEST:
-        return distances_by_class(x, mean, *(np.stack([part] * len(mean)) for part in (whitener, variance)))
+        k = len(mean)
+        factors, variances = np.stack([whitener] * k), np.stack([variance] * k)
+        return -2.0 * densities_by_class(x, mean, factors, variances, np.zeros(k))
     factor = product_factor(x, whitener, variance, float(center_squares.max()))
     twice = np.ascontiguousarray(2.0 * centers.T, dtype=factor.dtype)
     result, buffer = np.empty((len(x), len(mean))), CenteringBuffer()
@@ -284,7 +287,7 @@ def full_gaussian(
     variance = np.diagonal(covariance, axis1=1, axis2=2)
     if len(whitener) == 1:
         return constant - 0.5 * distances_shared(x, mean, whitener[0], variance[0])
-    return constant - 0.5 * distances_by_class(x, mean, whitener, variance)
+    return densities_by_class(x, mean, whitener, variance, constant)
 
 
 def linear_discriminants(

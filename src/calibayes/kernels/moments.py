@@ -115,20 +115,22 @@ def outer_about(x: Array, center: Array, weights: Array) -> Array:
         x, weights = (x, weights) if weighted.all() else (x[weighted], weights[weighted])
         centered = np.subtract(x, center, dtype=np.float64)
         return np.matmul(weights.T[:, None, :] * centered.T, centered)
-    return outer_sums(x, center, weights)
+    return first_and_outer(x, center, weights)[1]
 
 
-def native_outer_sums(module: Any, x: Array, center: Array, weights: Array) -> Any:
+def native_first_and_outer(module: Any, x: Array, center: Array, weights: Array) -> Any:
     if not is_matrix(x, "f") or not is_matrix(weights, "fiub") or x.shape[1] == 0 or weights.shape[1] == 0:
         return NotImplemented
-    out = np.zeros((weights.shape[1], x.shape[1], x.shape[1]))
-    module.outer_sums(row_major(x), as_float64(center), as_float64(weights), blas_capsule("dsyrk"), out)
-    return out
+    k, d = weights.shape[1], x.shape[1]
+    first, second = np.empty((k, d)), np.empty((k, d, d))
+    arrays = row_major(x), as_float64(center), as_float64(weights)
+    module.first_and_outer(*arrays, blas_capsule("dsyrk"), first, second)
+    return first, second
 
 
-@twin(native_outer_sums)
-def outer_sums(x: Array, center: Array, weights: Array) -> Array:
-    """`outer_about` for many rows, columns or classes."""
+@twin(native_first_and_outer)
+def first_and_outer(x: Array, center: Array, weights: Array) -> tuple[Array, Array]:
+    """`first_about`, (k, d), and `outer_about`, (k, d, d), for many rows, columns or classes."""
     total = np.zeros((weights.shape[1], x.shape[1], x.shape[1]))
     for class_sum, weight in zip(total, weights.T, strict=True):
         # NaN weights are neither positive nor 0: they go with the negative ones, so that the sum becomes NaN.
@@ -137,7 +139,7 @@ def outer_sums(x: Array, center: Array, weights: Array) -> Array:
             _absolute_outer(x, center, weight, positive, out=class_sum)
         if len(negative):
             class_sum -= _absolute_outer(x, center, weight, negative)
-    return total
+    return first_about(x, center, weights), total
 
 
 def _absolute_outer(x: Array, center: Array, weight: Array, rows: Array, out: Array | None = None) -> Array:
@@ -157,6 +159,8 @@ def up_to_second(
 
     With ``pool_second`` the outer products are summed over the classes, (1, d, d).
     """
+    if not pool_second and x.size * weights.shape[1] > FEW_CELLS:
+        return zeroth(weights), *first_and_outer(x, center, weights)
     second_weights = sum_over_classes(weights) if pool_second else weights
     return zeroth(weights), first_about(x, center, weights), outer_about(x, center, second_weights)
 

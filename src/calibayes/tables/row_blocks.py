@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,8 +17,10 @@ BYTES_PER_BLOCK = 2**23
 """A block is read several times in a pass: small enough to stay in the processor's caches, large enough that the cost
 of a call does not matter."""
 FEWEST_ROWS = 256
-BLOCK_MULTIPLE = 4
-"""The number of blocks is a multiple of this, if there are at least as many: threads then get equal shares."""
+UPDATES_PER_BLOCK = 2**28
+"""Rows times numbers of their sums: a block takes some hundredths of a second, so that none of many threads waits long for the last one."""
+BLOCK_MULTIPLES = (4, 16)
+"""The number of blocks is a multiple of the larger one, or of the other, if there are as many: threads then get equal shares."""
 BYTES_PER_SUM = 16
 """Least bytes of a block per number in its sums, which are allocated, filled and added for each block."""
 BYTES_PER_CLASS = 32
@@ -62,8 +65,12 @@ class ArraySource:
         # The sums of a block have at least one number per class and column; they must not outweigh its rows.
         sums = max(self.least_cells, self.k * sum(columns.shape[1] for columns in self.columns.values()))
         least = max(FEWEST_ROWS, int(BYTES_PER_SUM * sums // row))
-        blocks = max(int(min(-(-n * row // BYTES_PER_BLOCK), n // least)), 1)
-        return max(-(-n // (blocks // BLOCK_MULTIPLE * BLOCK_MULTIPLE or blocks)), 1)
+        most, wanted = n // least, max(n * row / BYTES_PER_BLOCK, n * self.least_cells / UPDATES_PER_BLOCK)
+        blocks = max(min(math.ceil(wanted), most), 1)
+        low, high = BLOCK_MULTIPLES
+        multiple = high if blocks >= high else low if blocks >= low else 1
+        upwards = -(-blocks // multiple) * multiple
+        return max(-(-n // (upwards if upwards <= most else blocks // multiple * multiple)), 1)
 
     def take(self, rows: slice | Array, first: int = 0) -> Block:
         """The given rows as a block; ``first`` is the number of its first row in the table."""

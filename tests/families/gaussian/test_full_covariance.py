@@ -14,7 +14,7 @@ from calibayes.families import Diagonal, Full, Gaussian, Product, Spherical, Tie
 from calibayes.kernels import gaussian_density, moments
 from calibayes.kernels.posterior import NEGLIGIBLE, without_negligible
 from calibayes.rules import RC
-from calibayes.tables.row_blocks import BLOCK_MULTIPLE, BYTES_PER_BLOCK, ArraySource
+from calibayes.tables.row_blocks import BLOCK_MULTIPLES, BYTES_PER_BLOCK, ArraySource
 
 
 def rows(n, d, seed=0):
@@ -245,7 +245,7 @@ class TestPasses:
             sizes = [block.columns["x"].size for block in blocks]
             assert min(sizes) >= least or len(blocks) == 1
             assert max(sizes) <= max(4 * least, 2 * BYTES_PER_BLOCK // 8)
-            assert len(blocks) < BLOCK_MULTIPLE or len(blocks) % BLOCK_MULTIPLE == 0
+            assert len(blocks) < min(BLOCK_MULTIPLES) or len(blocks) % min(BLOCK_MULTIPLES) == 0
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("estimator", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])

@@ -130,14 +130,19 @@ void centered_rows(const Numbers<X>& x, const double* CALIBAYES_ALONE center, T*
     }
 }
 
-// Given rows minus a center, times a number for each row, (n, d).
+// Given rows minus a center, times the square root of the absolute weight of each row, (n, d). Adds their weighted sums, without
+// the square root, to `first` (d,).
 template <class X>
-void scaled_rows(const Numbers<X>& x, const Int* rows, const double* factor, const double* CALIBAYES_ALONE center,
-                 double* out) {
+void scaled_rows(const Numbers<X>& x, const Int* rows, const double* weight, const double* root,
+                 const double* CALIBAYES_ALONE center, double* CALIBAYES_ALONE first, double* out) {
     for (Int r = 0; r < x.n; ++r) {
         const X* CALIBAYES_ALONE row = x.data + rows[r] * x.stride;
         double* CALIBAYES_ALONE to = out + r * x.d;
-        for (Int j = 0; j < x.d; ++j) to[j] = (row[j] - center[j]) * factor[r];
+        for (Int j = 0; j < x.d; ++j) {
+            const double away = row[j] - center[j];
+            to[j] = away * root[r];
+            first[j] += away * weight[r];
+        }
     }
 }
 

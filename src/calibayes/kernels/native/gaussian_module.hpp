@@ -57,12 +57,13 @@ Function blas_function(const nb::capsule& capsule) {
 
 using Factors = nb::ndarray<nb::ro, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-inline void whitened_squares(Table x, In<double, 2> mean, Factors factor, nb::capsule strmm, nb::capsule dtrmm,
-                             Out<double, 2> out) {
+inline void class_log_densities(Table x, In<double, 2> mean, Factors factor, In<double, 1> offset, nb::capsule strmm,
+                                nb::capsule dtrmm, Out<double, 2> out) {
     const auto rows = numbers_of(x);
     const Int k = classes_of(mean, 0);
     demand_shape(mean, "means (k, d)", {k, rows.d});
     demand_shape(factor, "factors (k, d, d)", {k, rows.d, rows.d});
+    demand_shape(offset, "offsets (k,)", {k});
     demand_shape(out, "the result (n, k)", {rows.n, k});
     const auto type = type_of(factor.dtype());
     demand(type == Type::FLOAT64 || (type == Type::FLOAT32 && rows.type == Type::FLOAT32),
@@ -71,35 +72,40 @@ inline void whitened_squares(Table x, In<double, 2> mean, Factors factor, nb::ca
     const auto twofold = blas_function<TriangularProduct<double>>(dtrmm);
     nb::gil_scoped_release free;
     if (type == Type::FLOAT32)
-        calibayes::whitened_squares(numbers_as<float>(rows), mean.data(), static_cast<const float*>(factor.data()), k,
-                                    single, out.data());
+        calibayes::class_log_densities(numbers_as<float>(rows), mean.data(), static_cast<const float*>(factor.data()),
+                                       offset.data(), k, single, out.data());
     else if (rows.type == Type::FLOAT32)
-        calibayes::whitened_squares(numbers_as<float>(rows), mean.data(), static_cast<const double*>(factor.data()), k,
-                                    twofold, out.data());
+        calibayes::class_log_densities(numbers_as<float>(rows), mean.data(), static_cast<const double*>(factor.data()),
+                                       offset.data(), k, twofold, out.data());
     else
-        calibayes::whitened_squares(numbers_as<double>(rows), mean.data(), static_cast<const double*>(factor.data()), k,
-                                    twofold, out.data());
+        calibayes::class_log_densities(numbers_as<double>(rows), mean.data(), static_cast<const double*>(factor.data()),
+                                       offset.data(), k, twofold, out.data());
 }
 
-inline void outer_sums(Table x, In<double, 1> center, In<double, 2> weights, nb::capsule dsyrk, Out<double, 3> out) {
+inline void first_and_outer(Table x, In<double, 1> center, In<double, 2> weights, nb::capsule dsyrk, Out<double, 2> first,
+                            Out<double, 3> second) {
     const auto rows = numbers_of(x);
     const Int k = classes_of(weights, 1);
     demand_shape(center, "the center (d,)", {rows.d});
     demand_shape(weights, "weights (n, k)", {rows.n, k});
-    demand_shape(out, "the result (k, d, d)", {k, rows.d, rows.d});
+    demand_shape(first, "the first moments (k, d)", {k, rows.d});
+    demand_shape(second, "the second moments (k, d, d)", {k, rows.d, rows.d});
     const auto multiply = blas_function<SquareProduct>(dsyrk);
     nb::gil_scoped_release free;
     if (rows.type == Type::FLOAT32)
-        calibayes::outer_sums(numbers_as<float>(rows), center.data(), weights.data(), k, multiply, out.data());
+        calibayes::first_and_outer(numbers_as<float>(rows), center.data(), weights.data(), k, multiply, first.data(),
+                                   second.data());
     else
-        calibayes::outer_sums(numbers_as<double>(rows), center.data(), weights.data(), k, multiply, out.data());
+        calibayes::first_and_outer(numbers_as<double>(rows), center.data(), weights.data(), k, multiply, first.data(),
+                                   second.data());
 }
 
 inline void define(nb::module_& m) {
-    m.def("whitened_squares", apart<whitened_squares>, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
-          nb::arg("factor").noconvert(), nb::arg("strmm"), nb::arg("dtrmm"), nb::arg("out").noconvert());
-    m.def("outer_sums", apart<outer_sums>, nb::arg("x").noconvert(), nb::arg("center").noconvert(),
-          nb::arg("weights").noconvert(), nb::arg("dsyrk"), nb::arg("out").noconvert());
+    m.def("class_log_densities", apart<class_log_densities>, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
+          nb::arg("factor").noconvert(), nb::arg("offset").noconvert(), nb::arg("strmm"), nb::arg("dtrmm"),
+          nb::arg("out").noconvert());
+    m.def("first_and_outer", apart<first_and_outer>, nb::arg("x").noconvert(), nb::arg("center").noconvert(),
+          nb::arg("weights").noconvert(), nb::arg("dsyrk"), nb::arg("first").noconvert(), nb::arg("second").noconvert());
     m.def("diagonal_gaussian", apart<diagonal_gaussian>, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
           nb::arg("variance").noconvert(), nb::arg("out").noconvert());
     m.def("left_out_shares", apart<left_out_shares>, nb::arg("x").noconvert(), nb::arg("own").noconvert(),

@@ -183,12 +183,15 @@ struct Kernels {
                          double* count, double* first, double* second);
     void (*own_powers64)(const Numbers<double>&, const double* center, const Int* own, const double* weight,
                          double* count, double* first, double* second);
-    // Rows minus a center; given rows minus a center, times a number each; sums of squares of rows, `step` numbers apart.
+    // Rows minus a center; given rows minus a center, times the root of their absolute weight, whose weighted sums are added to
+    // `first`; sums of squares of rows, `step` numbers apart.
     void (*centered32_32)(const Numbers<float>&, const double* center, float* out);
     void (*centered32_64)(const Numbers<float>&, const double* center, double* out);
     void (*centered64_64)(const Numbers<double>&, const double* center, double* out);
-    void (*scaled_rows32)(const Numbers<float>&, const Int* rows, const double* factor, const double* center, double* out);
-    void (*scaled_rows64)(const Numbers<double>&, const Int* rows, const double* factor, const double* center, double* out);
+    void (*scaled_rows32)(const Numbers<float>&, const Int* rows, const double* weight, const double* root,
+                          const double* center, double* first, double* out);
+    void (*scaled_rows64)(const Numbers<double>&, const Int* rows, const double* weight, const double* root,
+                          const double* center, double* first, double* out);
     void (*squared_lengths32)(const float* rows, Int n, Int d, Int step, double* out);
     void (*squared_lengths64)(const double* rows, Int n, Int d, Int step, double* out);
     // Minimum and maximum of at least one number, both NaN if there is a NaN.

@@ -26,9 +26,9 @@ inline Int tile_rows(Int d) { return std::max(TILE_CELLS / d, FEWEST_TILE_ROWS);
 
 // Memory of a thread for a tile.
 struct TileMemory {
-    Lines cells, scale;
+    Lines cells, weight, root;
     std::vector<float> narrow;
-    std::vector<Int> rows[2];
+    std::vector<Int> rows;
 
     void make(double*&memory, Int size) {
         cells.resize(std::max<std::size_t>(cells.size(), size));
@@ -50,17 +50,19 @@ inline void center(const Numbers<float>& x, const double* center, double* out) {
 inline void center(const Numbers<double>& x, const double* center, double* out) { chosen().centered64_64(x, center, out); }
 inline void squares(const float* rows, Int n, Int d, Int step, double* out) { chosen().squared_lengths32(rows, n, d, step, out); }
 inline void squares(const double* rows, Int n, Int d, Int step, double* out) { chosen().squared_lengths64(rows, n, d, step, out); }
-inline void scale(const Numbers<float>& x, const Int* rows, const double* factor, const double* center, double* out) {
-    chosen().scaled_rows32(x, rows, factor, center, out);
+inline void scale(const Numbers<float>& x, const Int* rows, const double* weight, const double* root, const double* center,
+                  double* first, double* out) {
+    chosen().scaled_rows32(x, rows, weight, root, center, first, out);
 }
-inline void scale(const Numbers<double>& x, const Int* rows, const double* factor, const double* center, double* out) {
-    chosen().scaled_rows64(x, rows, factor, center, out);
+inline void scale(const Numbers<double>& x, const Int* rows, const double* weight, const double* root, const double* center,
+                  double* first, double* out) {
+    chosen().scaled_rows64(x, rows, weight, root, center, first, out);
 }
 
-// Squared lengths of factor (x - mean), (n, k), with means (k, d) and lower triangular factors (k, d, d).
+// offset - |factor (x - mean)|^2 / 2, (n, k), with offsets (k,), means (k, d) and lower triangular factors (k, d, d).
 template <class X, class T>
-void whitened_squares(const Numbers<X>& x, const double* mean, const T* factor, Int k, TriangularProduct<T> multiply,
-                      double* out) {
+void class_log_densities(const Numbers<X>& x, const double* mean, const T* factor, const double* offset, Int k,
+                         TriangularProduct<T> multiply, double* out) {
     const T one = 1;
     const int d = static_cast<int>(x.d);
     T* memory;
@@ -73,46 +75,62 @@ void whitened_squares(const Numbers<X>& x, const double* mean, const T* factor, 
             // BLAS arrays are in column order: rows are its columns, and a lower triangle is its upper one, transposed.
             multiply("L", "U", "T", "N", &d, &n, &one, factor + c * x.d * x.d, &d, memory, &d);
             squares(memory, tile.n, x.d, k, out + from * k + c);
+            for (Int r = from; r < from + tile.n; ++r) out[r * k + c] = offset[c] - 0.5 * out[r * k + c];
         }
     }
 }
 
-// Adds `sign` times the outer products of rows, with the square roots of their weights, to the upper triangle (in column
-// order) of a matrix (d, d).
+// Sums of one class.
+struct ClassSums {
+    double *first, *second;
+};
+
+// Adds the products of the rows from `begin` to `end` whose weight is positive, or whose weight is not, to the sums; of the
+// second moments, to their upper triangle (in column order). Rows of weight 0 are left out; NaN goes with the negative weights.
 template <class X>
-void add_products(const Numbers<X>& x, const std::vector<Int>& rows, const double* center, const double* weights, Int k,
-                  double sign, SquareProduct multiply, double* out) {
-    const double share = 1.0;
+void add_products(const Numbers<X>& x, Int begin, Int end, const double* center, const double* weights, Int k, bool positive,
+                  SquareProduct multiply, ClassSums sums) {
+    const double share = 1.0, sign = positive ? 1.0 : -1.0;
     const int d = static_cast<int>(x.d);
-    const Int most = tile_rows(x.d), count = static_cast<Int>(rows.size());
+    const Int most = tile_rows(x.d);
     TileMemory& memory = tile_memory();
-    double* cells;
-    memory.make(cells, std::min(most, count) * x.d);
-    memory.scale.resize(std::max<std::size_t>(memory.scale.size(), most));
-    for (Int from = 0; from < count; from += most) {
-        const int n = static_cast<int>(std::min(most, count - from));
-        for (Int r = 0; r < n; ++r) memory.scale[r] = std::sqrt(std::fabs(weights[rows[from + r] * k]));
-        scale({x.data, x.stride, n, x.d}, rows.data() + from, memory.scale.data(), center, cells);
-        multiply("U", "N", &d, &n, &sign, cells, &d, &share, out, &d);
+    for (Int r = begin; r < end;) {
+        int n = 0;
+        for (; r < end && n < most; ++r) {
+            const double weight = weights[r * k];
+            if (weight == 0.0 || (weight > 0.0) != positive) continue;
+            memory.rows[n] = r, memory.weight[n] = weight, memory.root[n] = std::sqrt(std::fabs(weight)), ++n;
+        }
+        if (!n) return;
+        scale({x.data, x.stride, n, x.d}, memory.rows.data(), memory.weight.data(), memory.root.data(), center, sums.first,
+              memory.cells.data());
+        multiply("U", "N", &d, &n, &sign, memory.cells.data(), &d, &share, sums.second, &d);
     }
 }
 
-// Weighted sums of the outer products of x - center, added to (k, d, d), initially zero, for weights (n, k) of any sign. Rows
-// of weight 0 are left out; NaN weights go with the negative ones.
+// Weighted sums of x - center, (k, d), and of its outer products, (k, d, d), for weights (n, k) of any sign. So many rows at a time that they stay in the cache, or more if most weights are 0.
 template <class X>
-void outer_sums(const Numbers<X>& x, const double* center, const double* weights, Int k, SquareProduct multiply,
-                double* out) {
-    for (Int c = 0; c < k; ++c) {
-        auto& signs = tile_memory().rows;
-        double* sums = out + c * x.d * x.d;
-        for (auto& rows : signs) rows.clear();
-        for (Int r = 0; r < x.n; ++r)
-            if (!(weights[r * k + c] == 0.0)) signs[!(weights[r * k + c] > 0.0)].push_back(r);
-        add_products(x, signs[0], center, weights + c, k, 1.0, multiply, sums);
-        add_products(x, signs[1], center, weights + c, k, -1.0, multiply, sums);
+void first_and_outer(const Numbers<X>& x, const double* center, const double* weights, Int k, SquareProduct multiply,
+                     double* first, double* second) {
+    const Int most = tile_rows(x.d), square = x.d * x.d;
+    TileMemory& memory = tile_memory();
+    double* cells;
+    memory.make(cells, most * x.d);
+    memory.rows.resize(std::max<std::size_t>(memory.rows.size(), most));
+    for (Lines* numbers : {&memory.weight, &memory.root}) numbers->resize(std::max<std::size_t>(numbers->size(), most));
+    std::fill(first, first + k * x.d, 0.0);
+    std::fill(second, second + k * square, 0.0);
+    Int nonzero = 0;
+    for (Int i = 0; i < x.n * k; ++i) nonzero += !(weights[i] == 0.0);
+    const Int span = static_cast<Int>(static_cast<double>(most) * (x.n * k) / std::max<Int>(nonzero, 1)) + 1;
+    for (Int begin = 0; begin < x.n; begin += span)
+        for (Int c = 0; c < k; ++c)
+            for (const bool positive : {true, false})
+                add_products(x, begin, std::min(begin + span, x.n), center, weights + c, k, positive, multiply,
+                             {first + c * x.d, second + c * square});
+    for (Int c = 0; c < k; ++c)
         for (Int i = 0; i < x.d; ++i)
-            for (Int j = 0; j < i; ++j) sums[j * x.d + i] = sums[i * x.d + j];
-    }
+            for (Int j = 0; j < i; ++j) second[c * square + j * x.d + i] = second[c * square + i * x.d + j];
 }
 
 }  // namespace calibayes
