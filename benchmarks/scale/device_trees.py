@@ -19,6 +19,7 @@ from array_api_compat import array_namespace
 
 from calibayes.backends.device.array import Placement
 from calibayes.backends.device.tree_rows import (
+    FoundSplit,
     GivenRows,
     Scales,
     SplitRequest,
@@ -27,7 +28,6 @@ from calibayes.backends.device.tree_rows import (
     is_compiled,
 )
 from calibayes.kernels import tree_nodes
-from calibayes.kernels.dispatch import map_items, most_threads, reused_threads, thread_limit
 from calibayes.kernels.forests import Forest, TreeNodes, forest_of
 from calibayes.kernels.tree_growth import GrowthSettings, full_steps
 from calibayes.kernels.tree_nodes import LeafSums, Split, SplitOptions, first_cells
@@ -36,7 +36,7 @@ SIZES = "10000000x24x2", "10000000x24x10"
 CODES = 255
 AHEAD = 0.2
 """Nodes whose gain is at least so large a share of that of the next one are divided with it."""
-STEPS = ("residual_sums", "split_sums", "leaf_sums", "move")
+STEPS = ("first_split", "child_splits", "leaf_sums", "move")
 
 
 # -- Rows
@@ -79,65 +79,43 @@ def scales_of(n: int) -> Scales:
 
 @dataclass
 class Node:
-    """A node of which the sums are known."""
+    """A node whose best split is known."""
 
     number: int
-    sums: Any
-    """(2, cells, c)."""
-    split: Split
+    found: FoundSplit
     children: tuple[Node, Node] | None = None
+
+    @property
+    def gain(self) -> float:
+        return self.found.split.gain
 
 
 @dataclass
 class Search:
-    """The search for the splits of a tree, from sums over the rows."""
+    """The search for the splits of a tree."""
 
     rows: Any
-    first: Any
     options: SplitOptions
     passes: int = 0
-    count: int = 0
-
-    def nodes(self, sums: Any) -> list[Node]:
-        """New nodes with these sums."""
-        parts = np.array_split(sums, min(most_threads(), -(-len(sums) // 4)))
-        splits = [split for found in map_items(self._best_splits, parts) for split in found]
-        numbers = range(self.count, self.count + len(sums))
-        self.count += len(sums)
-        return [Node(*parts) for parts in zip(numbers, sums, splits, strict=True)]
-
-    def _best_splits(self, sums: Any) -> list[Split]:
-        packed = (sums[:, 0] << 32) + sums[:, 1]
-        return [tree_nodes.best_split(own, self.first, self.options) for own in packed]
+    count: int = 1
 
     def divide(self, parents: list[Node]) -> None:
         """Find the children of nodes, in one pass over their rows."""
         numbers = range(self.count, self.count + 2 * len(parents), 2)
         requests = [
-            SplitRequest(node.number, node.split, left, left + 1, self._is_left_smaller(node))
+            SplitRequest(node.number, node.found.split, left, left + 1, node.found.is_left_smaller)
             for node, left in zip(parents, numbers, strict=True)
         ]
-        sums = self.rows.split_sums(requests)
-        children = np.empty((len(parents), 2, *sums.shape[1:]), dtype=np.int64)
-        for own, parent, request, summed in zip(children, parents, requests, sums, strict=True):
-            own[1 - request.is_left_summed] = summed
-            np.subtract(parent.sums, summed, out=own[int(request.is_left_summed)])
-        found = self.nodes(children.reshape(-1, *sums.shape[1:]))
-        for parent, left, right in zip(parents, found[::2], found[1::2], strict=True):
-            parent.children = left, right
+        found = self.rows.child_splits(requests)
+        for parent, left, *splits in zip(parents, numbers, found[::2], found[1::2], strict=True):
+            parent.children = Node(left, splits[0]), Node(left + 1, splits[1])
+        self.count += 2 * len(parents)
         self.passes += 1
-
-    def _is_left_smaller(self, node: Node) -> bool:
-        """Whether the left child has the smaller variance."""
-        begin, end = self.first[node.split.column : node.split.column + 2]
-        variances = node.sums[1, begin:end].sum(axis=1)
-        left = variances[1 : node.split.most + 1].sum() + node.split.missing_left * variances[0]
-        return bool(2 * left < variances.sum())
 
 
 def grown(search: Search, leaves: int) -> TreeNodes:
     """The tree that has the leaf of the largest gain split, until it has so many leaves."""
-    root = search.nodes(search.rows.residual_sums()[None])[0]
+    root = Node(0, search.rows.first_split(search.options))
     while True:
         tree, unknown = replayed(root, leaves)
         if not unknown:
@@ -154,10 +132,10 @@ def replayed(root: Node, leaves: int) -> tuple[TreeNodes, list[Node]]:
     nodes, frontier, unknown = [root], {0}, []
     splits: list[tuple[int, int]] = []  # a node, and its first child
     while frontier and len(splits) + len(unknown) + 1 < leaves:
-        place = min(frontier, key=lambda place: (-nodes[place].split.gain, place))
+        place = min(frontier, key=lambda place: (-nodes[place].gain, place))
         node = nodes[place]
-        least = AHEAD * unknown[0].split.gain if unknown else 0.0
-        if node.split.gain <= least:
+        least = AHEAD * unknown[0].gain if unknown else 0.0
+        if node.gain <= least:
             break
         frontier.remove(place)
         if node.children is None:
@@ -166,7 +144,7 @@ def replayed(root: Node, leaves: int) -> tuple[TreeNodes, list[Node]]:
             splits.append((place, len(nodes)))
             frontier |= {len(nodes), len(nodes) + 1}
             nodes += node.children
-    return tree_of([node.split for node in nodes], splits), unknown
+    return tree_of([node.found.split for node in nodes], splits), unknown
 
 
 def tree_of(by_node: list[Split], splits: list[tuple[int, int]]) -> TreeNodes:
@@ -234,7 +212,7 @@ class Rounds:
             prior,
             least * tree_nodes.packed_classes(self.k) / self.k,
         )
-        search = Search(self.rows, self.first, options)
+        search = Search(self.rows, options)
         tree = grown(search, self.settings.leaves)
         sums = self.rows.leaf_sums(tree)
         known = LeafSums(*(part / self.scales.leaves for part in sums))
@@ -322,12 +300,11 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--sizes", nargs="*", default=SIZES, help="rows x columns x classes")
     parser.add_argument("--trees", type=int, default=100)
-    parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--only", help="the kind of rows: PyTorch or compiled")
     parser.add_argument("--quick", action="store_true", help="few rows on the CPU")
     options = parser.parse_args()
     if options.quick:
-        parser.set_defaults(device="cpu", sizes=["20000x10x2", "20000x10x3"], trees=5, threads=1)
+        parser.set_defaults(device="cpu", sizes=["20000x10x2", "20000x10x3"], trees=5)
         options = parser.parse_args()
     device = torch.device(options.device)
     hardware = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
@@ -337,10 +314,9 @@ def main() -> None:
         n, d, k = (int(part) for part in size.split("x"))
         given = random_rows(n, d, k, device)
         place = Placement(array_namespace(given.weight), device)
-        with thread_limit(options.threads), reused_threads(options.threads):
-            for name, make in kinds(place).items():
-                if options.only in (None, name):
-                    measured(name, make, given, k, GrowthSettings(trees=options.trees), device)
+        for name, make in kinds(place).items():
+            if options.only in (None, name):
+                measured(name, make, given, k, GrowthSettings(trees=options.trees), device)
 
 
 if __name__ == "__main__":

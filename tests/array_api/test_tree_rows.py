@@ -11,7 +11,7 @@ from calibayes.kernels import posterior as exact
 from calibayes.kernels import tree_nodes
 from calibayes.kernels.forests import TreeNodes, forest_of, leaf_codes
 from calibayes.kernels.level_counts import look_up, offsets
-from calibayes.kernels.tree_nodes import HALF, ByteColumns, Split, byte_columns
+from calibayes.kernels.tree_nodes import HALF, ByteColumns, Split, SplitOptions, byte_columns
 from tests.kernel_versions import numpy_only
 from tests.seeds import generator
 
@@ -108,7 +108,7 @@ class HostRows:
             is_left = tree_nodes.is_left(codes, split.most, split.missing_left)
             self.nodes[left], self.nodes[right] = rows[is_left], rows[~is_left]
             wanted.append(self.sums(self.nodes[left if is_left_summed else right]))
-        return np.stack(wanted)
+        return wanted
 
     def leaf_sums(self, tree):
         self.leaf = leaf_codes(self.columns, forest_of([tree]))[:, 0]
@@ -126,6 +126,35 @@ class HostRows:
 
     def move(self, factors):
         self.scores += factors[self.leaf]
+        with numpy_only():
+            return tree_nodes.whole_loss(
+                self.scores, self.rows.labels, self.rows.held_out_weight, self.scales.losses
+            )
+
+    def first_split(self, options):
+        self.options, self.known = options, {0: self.residual_sums()}
+        return self.found(self.known[0])
+
+    def child_splits(self, requests):
+        splits = []
+        for request, own in zip(requests, self.split_sums(requests), strict=True):
+            other = self.known.pop(request.node) - own
+            both = (own, other) if request.is_left_summed else (other, own)
+            self.known[request.left], self.known[request.right] = both
+            splits += map(self.found, both)
+        return splits
+
+    def found(self, sums):
+        with numpy_only():
+            split = tree_nodes.best_split(sums[0] * HALF + sums[1], self.columns.first, self.options)
+        if split.gain <= 0:
+            return split, None
+        begin, end = self.columns.first[split.column : split.column + 2]
+        is_left = tree_nodes.is_left(np.arange(end - begin), split.most, split.missing_left)
+        left, right = (sums[1, begin:end][side].sum() for side in (is_left, ~is_left))
+        return split, left < right
+
+    def loss(self):
         with numpy_only():
             return tree_nodes.whole_loss(
                 self.scores, self.rows.labels, self.rows.held_out_weight, self.scales.losses
@@ -204,7 +233,7 @@ def check_rounds(there, here, rows, rounds=3, seed=0):
         for found, expected in zip(there.leaf_sums(tree), here.leaf_sums(tree), strict=True):
             np.testing.assert_array_equal(found, expected)
         factors = rng.normal(size=(leaves, k))
-        assert there.move(factors) == here.move(factors)
+        assert there.move(factors) == here.move(factors) == there.loss()
         assert there.log_scores().tobytes() == here.scores.tobytes()
 
 
@@ -216,6 +245,36 @@ def test_passes_have_the_bits_of_numpy(kind, name):
     result = there.residual_sums()
     assert (result.dtype, there.split_sums([]).shape[0]) == (np.int64, 0)
     check_rounds(there, HostRows(rows, scales), rows)
+
+
+@pytest.mark.parametrize("n", [40, 3000])
+@pytest.mark.parametrize("name", CASES)
+def test_splits_found_on_the_device_are_those_of_numpy(kind, name, n):
+    rng, rows = generator([n]), example(n, **CASES[name])
+    scales, columns = scales_of(rows), rng.permutation(len(rows.first) - 1)[:9].astype(np.int32)
+    options = SplitOptions(columns, np.zeros(len(rows.first) - 1, np.int8), 2 * scales.packed, scales.packed)
+    there, here = kind.on(rows, scales), HostRows(rows, scales)
+    for _ in range(2):
+        leaves, count, found = {}, 1, [there.first_split(options)]
+        expected, new = [here.first_split(options)], [0]
+        for _ in range(5):
+            assert [split.split for split in found] == [split for split, _ in expected]
+            for node, split, (_, is_left_smaller) in zip(new, found, expected, strict=True):
+                if split.split.gain > 0:
+                    leaves[node] = split.split
+                    assert split.is_left_smaller == is_left_smaller
+            divided = sorted(leaves, key=lambda node: rng.random())[:3]
+            requests = [
+                SplitRequest(node, leaves.pop(node), count + 2 * i, count + 2 * i + 1, bool(rng.integers(2)))
+                for i, node in enumerate(divided)
+            ]
+            new = [node for request in requests for node in (request.left, request.right)]
+            count += len(new)
+            found, expected = there.child_splits(requests), here.child_splits(requests)
+        tree = random_tree(rng, rows, 5)
+        there.leaf_sums(tree), here.leaf_sums(tree)
+        factors = rng.normal(size=(5, rows.scores.shape[1]))
+        assert there.move(factors) == here.move(factors)
 
 
 def test_the_device_decides_which_kind_is_used(kind):

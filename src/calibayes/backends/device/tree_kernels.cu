@@ -252,6 +252,112 @@ extern "C" __global__ void __launch_bounds__(SUMMING, 2)
     }
 }
 
+// -- The best split of each column, as `calibayes.kernels.tree_nodes.best_split` finds it
+
+struct Found {
+    double gain, most, missing_left, left, all;  // the last two are variances: of the left side, and of the node
+};
+
+// Sums over the block's threads before a thread, it included, and over all.
+struct Scan {
+    Int before, all;
+
+    __device__ Scan(Int own, Int* of_warps) : before(own), all(0) {
+        const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+        for (int step = 1; step < 32; step *= 2) {
+            const Int lower = __shfl_up_sync(ALL, before, step);
+            if (lane >= step) before += lower;
+        }
+        if (lane == 31) of_warps[warp] = before;
+        __syncthreads();
+        Int lower = 0;
+        for (int w = 0; w < BINS / 32; ++w) {
+            if (w < warp) lower += of_warps[w];
+            all += of_warps[w];
+        }
+        before += lower;
+        __syncthreads();
+    }
+};
+
+// The place of the largest gain, the first of equal ones, if it is positive; else -1.
+__device__ int place_of_best(double gain, int place, double* gains, int* places) {
+    const auto take = [&](double other, int there) {
+        if (other > gain || (other == gain && there < place)) gain = other, place = there;
+    };
+    for (int step = 16; step; step /= 2) {
+        const double other = __shfl_xor_sync(ALL, gain, step);
+        take(other, __shfl_xor_sync(ALL, place, step));
+    }
+    if ((threadIdx.x & 31) == 0) gains[threadIdx.x / 32] = gain, places[threadIdx.x / 32] = place;
+    __syncthreads();
+    for (int w = 0; w < BINS / 32; ++w) take(gains[w], places[w]);
+    __syncthreads();
+    return gain > 0.0 ? place : -1;
+}
+
+__device__ double quality(Int residual, Int variance, double prior) {
+    const double deviation = static_cast<double>(residual);
+    return deviation * deviation / (static_cast<double>(variance) + prior);
+}
+
+// A block of BINS threads, one for each code; sums are those of the column, by code and class.
+__device__ void find_split(const Int* residuals, const Int* variances, int codes, int classes, double prior, double least,
+                           Found* found) {
+    __shared__ Int of_warps[BINS / 32];
+    __shared__ double gains[BINS / 32];
+    __shared__ int places[BINS / 32];
+    const int code = threadIdx.x;
+    double whole = 0.0, all = 0.0, of_left[2] = {}, of_right[2] = {}, left[2] = {};  // by the side of missing values: right, left
+    bool gaps = false;
+    for (int c = 0; c < classes; ++c) {
+        const int cell = code * classes + c;
+        const Scan residual(code < codes ? residuals[cell] : 0, of_warps), variance(code < codes ? variances[cell] : 0, of_warps);
+        gaps |= residuals[c] != 0 || variances[c] != 0;
+        whole += quality(residual.all, variance.all, prior), all += static_cast<double>(variance.all);
+        for (int side = 0; side < 2; ++side) {
+            const Int deviation = residual.before - (side ? 0 : residuals[c]), spread = variance.before - (side ? 0 : variances[c]);
+            of_left[side] += quality(deviation, spread, prior);
+            of_right[side] += quality(residual.all - deviation, variance.all - spread, prior);
+            left[side] += static_cast<double>(spread);
+        }
+    }
+    double best = 0.0;
+    int place = 0;
+    for (int side = 0; side < (gaps ? 2 : 1); ++side) {
+        const double gain = of_left[side] + of_right[side] - whole;
+        const bool possible = code >= 1 && code < codes && left[side] >= least && all - left[side] >= least;
+        if (possible && gain > best) best = gain, place = side * BINS + code;
+    }
+    const int winner = place_of_best(best, place, gains, places);
+    if (winner < 0 && code == 0) *found = {0.0, 0.0, 0.0, 0.0, all};
+    if (winner < 0 || code != winner % BINS) return;
+    const int side = winner / BINS;
+    const bool missing_left = gaps ? side != 0 : left[0] >= all - left[0];
+    *found = {best, static_cast<double>(code), missing_left ? 1.0 : 0.0, left[side], all};
+}
+
+// The best splits (m, 2, d) of the summed children of divided nodes, and of the other ones, whose sums take the place of those of
+// their parents. A parent's address is 0 if there is no other child.
+extern "C" __global__ void best_splits(const Word* parents, Int* sums, const Int* first, int d, int classes, double prior,
+                                       double least, Found* found) {
+    const int j = blockIdx.x, codes = static_cast<int>(first[j + 1] - first[j]);
+    const Int cells = first[d] * classes, begin = first[j] * classes;
+    Int *own = sums + 2 * blockIdx.y * cells + begin, *other = reinterpret_cast<Int*>(parents[blockIdx.y]);
+    found += 2 * blockIdx.y * static_cast<Int>(d) + j;
+    if (other) {
+        other += begin;
+        for (int i = threadIdx.x; i < codes * classes; i += BINS) {
+            other[i] -= own[i];
+            other[cells + i] -= own[cells + i];
+        }
+    }
+    __syncthreads();
+    find_split(own, own + cells, codes, classes, prior, least, found);
+    __syncthreads();
+    if (other) find_split(other, other + cells, codes, classes, prior, least, found + d);
+}
+
 // -- Trees: the leaves of rows, sums over leaves, and scores
 
 struct Node {
@@ -302,13 +408,12 @@ extern "C" __global__ void leaf_sums(const Word* words, Int n, int width, const 
     }
 }
 
-// Adds log factors (leaves, k) to log scores, and held-out losses to a sum.
+// Adds log factors (leaves, k), if they are given, to log scores, and held-out losses to a sum.
 extern "C" __global__ void move(double* scores, Int n, int k, const unsigned char* leaf, const double* factors, const int* labels,
                                 const double* held_out_weight, double scale, Int* loss) {
     Int own = 0;
     EACH_ROW(row, n) {
-        const double* factor = factors + leaf[row] * k;
-        for (int c = 0; c < k; ++c) scores[c * n + row] += factor[c];
+        for (int c = 0; factors && c < k; ++c) scores[c * n + row] += factors[leaf[row] * k + c];
         if (held_out_weight[row] == 0.0) continue;
         const Posterior posterior(scores + row, n, k);
         const double of_row = exact_log(posterior.total) - posterior.shifted(labels[row]);

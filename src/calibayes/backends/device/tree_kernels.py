@@ -16,11 +16,26 @@ import numpy as np
 
 from calibayes.backends.device import tree_rows
 from calibayes.backends.device.array import Placement, is_on_device
-from calibayes.backends.device.tree_rows import GivenRows, Scales, SplitRequest
+from calibayes.backends.device.tree_rows import (
+    FoundSplit,
+    GivenRows,
+    Scales,
+    SplitRequest,
+    best_of_columns,
+    in_order,
+)
 from calibayes.core.protocols import Array
 from calibayes.kernels import posterior as exact
 from calibayes.kernels.forests import MOST_LEAVES, Forest, TreeNodes, forest_of
-from calibayes.kernels.tree_nodes import HALF, LARGEST_LOSS, MOST_CODES, WORD, LeafSums, packed_classes
+from calibayes.kernels.tree_nodes import (
+    HALF,
+    LARGEST_LOSS,
+    MOST_CODES,
+    WORD,
+    LeafSums,
+    SplitOptions,
+    packed_classes,
+)
 
 THREADS, SUMMING, DIVIDING = 256, 512, 256
 """Threads of a block: of a pass over all rows, of sums, of a division."""
@@ -223,6 +238,42 @@ class CompiledRows:
         return np.int32(len(self._scores))
 
     def residual_sums(self) -> Array:
+        return np.asarray(self._begin().get()[0])
+
+    def split_sums(self, requests: Sequence[SplitRequest]) -> Array:
+        sums, ranges, counts = self._divide(requests)
+        self._note(requests, ranges, counts)
+        return np.asarray(sums.get())
+
+    def first_split(self, options: SplitOptions) -> FoundSplit:
+        self._options, self._sums = options, {0: (self._begin(), 0)}
+        return self._best_splits(self._sums[0][0], np.zeros(1, dtype=np.uint64))[0]
+
+    def child_splits(self, requests: Sequence[SplitRequest]) -> list[FoundSplit]:
+        sums, ranges, counts = self._divide(requests)
+        parents = [self._sums.pop(request.node) for request in requests]
+        found = self._best_splits(sums, np.array([_address(*parent) for parent in parents], dtype=np.uint64))
+        self._note(requests, ranges, counts)
+        for place, (request, parent) in enumerate(zip(requests, parents, strict=True)):
+            children = (sums, place), parent
+            self._sums[request.left], self._sums[request.right] = (
+                children if request.is_left_summed else children[::-1]
+            )
+        return in_order(requests, found)
+
+    def _best_splits(self, sums: Any, parents: Array) -> list[FoundSplit]:
+        """The splits of the summed children and of their siblings, alternately."""
+        gpu, d, (prior, least) = self._gpu, len(self._columns.first) - 1, self._options[2:]
+        found = gpu.zeros((len(sums), 2, d, 5), np.float64)
+        if found.size:
+            cells = self._columns.cells, np.int32(d), np.int32(len(self._packed))
+            limits = np.float64(prior), np.float64(least)
+            arguments = gpu.array(parents, np.uint64), sums, *cells, *limits, found
+            gpu.run("best_splits", (d, len(sums)), MOST_CODES, *arguments)
+        return best_of_columns(found.get().reshape(-1, d, 5), self._options)
+
+    def _begin(self) -> Any:
+        """Begin a round. The sums over all training rows, (1, 2, cells, c)."""
         given = self._scores, self._labels, self._weight, self._fractions, self._is_training
         scale = np.float64(self._scales.packed)
         self._gpu.over_rows(
@@ -233,27 +284,27 @@ class CompiledRows:
         self._nodes = {0: _Range(0, len(self._training), 0)}
         whole = np.array([[0, len(self._training), *[0] * 6, BOTH]], dtype=np.int64)
         counts = self._gpu.zeros((1, 2), np.int32)
-        return self._summed(self._gpu.array(whole, np.int64), counts, [len(self._training)])[0]
+        return self._summed(self._gpu.array(whole, np.int64), counts, [len(self._training)])
 
-    def split_sums(self, requests: Sequence[SplitRequest]) -> Array:
-        m = len(requests)
-        ranges = [self._nodes.pop(request.node) for request in requests]
-        table = np.array(
-            [self._described(*pair) for pair in zip(requests, ranges, strict=True)], dtype=np.int64
-        )
-        sizes, gpu = [end - begin for begin, end, _ in ranges], self._gpu
-        described, counts = gpu.array(table.reshape(m, 9), np.int64), gpu.zeros((m, 2), np.int32)
+    def _divide(self, requests: Sequence[SplitRequest]) -> tuple[Any, list[_Range], Any]:
+        """Divide the rows of nodes. Sums (m, 2, cells, c), the ranges of the nodes, the numbers of rows of their children."""
+        gpu, ranges = self._gpu, [self._nodes.pop(request.node) for request in requests]
+        table = [self._described(*pair) for pair in zip(requests, ranges, strict=True)]
+        described = gpu.array(np.array(table, dtype=np.int64).reshape(len(ranges), 9))
+        sizes, counts = [end - begin for begin, end, _ in ranges], gpu.zeros((len(ranges), 2), np.int32)
         blocks = _blocks([-(-size // STRETCH) for size in sizes])
         if len(blocks):
             own = self._rows, np.int64(self._rows.shape[1])
             arguments = *self._columns.arguments, *own, described, gpu.array(blocks, np.int32), counts
             gpu.run("divide", (len(blocks),), DIVIDING, *arguments)
-        sums = self._summed(described, counts, sizes)
+        return self._summed(described, counts, sizes), ranges, counts
+
+    def _note(self, requests: Sequence[SplitRequest], ranges: Sequence[_Range], counts: Any) -> None:
+        """Note the rows of the children of nodes."""
         for request, (begin, end, source), lefts in zip(requests, ranges, counts.get()[:, 0], strict=True):
             middle = begin + int(lefts)
             self._nodes[request.left] = _Range(begin, middle, 1 - source)
             self._nodes[request.right] = _Range(middle, end, 1 - source)
-        return sums
 
     def _described(self, request: SplitRequest, rows: _Range) -> tuple[int, ...]:
         """A request as the kernels read it."""
@@ -261,8 +312,8 @@ class CompiledRows:
         summed = LEFT if request.is_left_summed else RIGHT
         return *rows, *self._columns.place(column), most, int(missing_left), summed
 
-    def _summed(self, described: Any, counts: Any, sizes: Sequence[int]) -> Array:
-        """Sums over the rows that requests, of nodes of these sizes, ask for, (m, 2, cells, c), on the host."""
+    def _summed(self, described: Any, counts: Any, sizes: Sequence[int]) -> Any:
+        """Sums over the rows that requests, of nodes of these sizes, ask for, (m, 2, cells, c)."""
         gpu, columns, c = self._gpu, self._columns, len(self._packed)
         sums = gpu.zeros((len(sizes), 2, int(columns.first[-1]), c), np.int64)
         each = max(sum(sizes) * columns.groups * c // (BLOCKS * gpu.multiprocessors), FEWEST_ROWS)
@@ -274,7 +325,7 @@ class CompiledRows:
             arguments = *columns.arguments, columns.common, *rows, *requests, *cells, sums
             shared = 8 * MOST_CODES * WORD * columns.width
             gpu.run("node_sums", (len(blocks), columns.groups, c), SUMMING, *arguments, shared=shared)
-        return np.asarray(sums.get())
+        return sums
 
     def leaf_sums(self, tree: TreeNodes) -> LeafSums:
         gpu, k, count = self._gpu, int(self._k), len(tree.column)
@@ -291,13 +342,25 @@ class CompiledRows:
         return LeafSums(*sums.get())
 
     def move(self, factors: Array) -> int:
+        return self._moved(self._gpu.array(factors, np.float64))
+
+    def loss(self) -> int:
+        return self._moved(np.uint64(0))
+
+    def _moved(self, factors: Any) -> int:
+        """Add log factors, at an address or none, to the log scores. The held-out loss."""
         loss, scale = self._gpu.zeros(1, np.int64), np.float64(self._scales.losses)
-        moved = self._leaf, self._gpu.array(factors, np.float64), self._labels, self._held_out_weight
+        moved = self._leaf, factors, self._labels, self._held_out_weight
         self._gpu.over_rows("move", self._n, self._scores, np.int64(self._n), self._k, *moved, scale, loss)
         return int(loss.get()[0])
 
     def log_scores(self) -> Array:
         return np.asarray(self._scores.T.get(order="C"))
+
+
+def _address(sums: Any, place: int) -> int:
+    """Where the sums of a node are in the memory of the GPU."""
+    return int(sums.data.ptr) + place * int(sums.strides[0])
 
 
 def _blocks(parts: Sequence[int]) -> Array:

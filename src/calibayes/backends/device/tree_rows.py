@@ -21,7 +21,17 @@ from calibayes.backends.device.array import Placement, is_on_device, row_ranges,
 from calibayes.core.protocols import Array
 from calibayes.kernels import posterior as exact
 from calibayes.kernels.forests import Forest, TreeNodes
-from calibayes.kernels.tree_nodes import HALF, LARGEST_LOSS, MOST_CODES, WORD, LeafSums, Split, packed_classes
+from calibayes.kernels.tree_nodes import (
+    HALF,
+    LARGEST_LOSS,
+    MOST_CODES,
+    NO_SPLIT,
+    WORD,
+    LeafSums,
+    Split,
+    SplitOptions,
+    packed_classes,
+)
 
 PART = 2**20
 """Packed numbers of so many rows may be added: neither residuals nor variances overflow."""
@@ -43,6 +53,14 @@ class SplitRequest(NamedTuple):
     right: int
     is_left_summed: bool
     """Which child's sums are wanted."""
+
+
+class FoundSplit(NamedTuple):
+    """The best split of a node."""
+
+    split: Split
+    is_left_smaller: bool
+    """Whether the left child has less variance than the right one: as a rule it has fewer rows."""
 
 
 class GivenRows(NamedTuple):
@@ -86,6 +104,15 @@ class DeviceRows(Protocol):
     def split_sums(self, requests: Sequence[SplitRequest]) -> Array:
         """Divide the rows of nodes. The sums of the child of each that is asked for, (m, 2, cells, c)."""
 
+    def first_split(self, options: SplitOptions) -> FoundSplit:
+        """Begin a round as `residual_sums` does, and find the best split of node 0 on the device: no sums come to the host.
+
+        The options have no directions of columns.
+        """
+
+    def child_splits(self, requests: Sequence[SplitRequest]) -> list[FoundSplit]:
+        """Divide the rows of nodes, after `first_split`. The best splits of the left and the right child of each, (2 m,)."""
+
     def leaf_sums(self, tree: TreeNodes) -> LeafSums:
         """Find the leaf of each row. Sums of residuals and variances of training rows and of the weights of all rows by class.
 
@@ -94,6 +121,9 @@ class DeviceRows(Protocol):
 
     def move(self, factors: Array) -> int:
         """Add the log factors (leaves, k) of the leaf of each row to its log scores. The held-out loss."""
+
+    def loss(self) -> int:
+        """The held-out loss."""
 
     def log_scores(self) -> Array:
         """The log scores of the rows, (n, k)."""
@@ -112,6 +142,33 @@ def is_compiled(place: Placement) -> bool:
     """Whether kernels for this device can be compiled."""
     is_cuda = str(place.device).startswith("cuda") or place.xp.__name__.endswith("cupy")
     return is_cuda and find_spec("cupy") is not None
+
+
+# -- The best split of a node, from what is best in each column -----------------------------------------------------------
+
+
+def best_of_columns(found: Array, options: SplitOptions) -> list[FoundSplit]:
+    """The best splits of nodes from those of their columns, (m, d, 5).
+
+    The numbers are the gain, the largest code on the left, whether missing values go left, and the variances of the left
+    side and of the node.
+    """
+    if not len(options.columns):
+        return [FoundSplit(NO_SPLIT, False) for _ in found]
+    nodes, columns = np.arange(len(found)), options.columns
+    best = columns[found[:, columns, 0].argmax(axis=1)]
+    splits = zip(best.tolist(), found[nodes, best].tolist(), strict=True)
+    return [
+        FoundSplit(Split(gain, j, int(most), bool(side)) if gain > 0 else NO_SPLIT, 2 * left < total)
+        for j, (gain, most, side, left, total) in splits
+    ]
+
+
+def in_order(requests: Sequence[SplitRequest], found: Sequence[FoundSplit]) -> list[FoundSplit]:
+    """The splits of left and right children, from those of summed children and their siblings."""
+    pairs = zip(requests, found[::2], found[1::2], strict=True)
+    ordered = ((own, other) if request.is_left_summed else (other, own) for request, own, other in pairs)
+    return [split for pair in ordered for split in pair]
 
 
 # -- Posteriors of (k, n) log scores, by the operations of `calibayes.kernels.posterior` one by one ----------------------
@@ -300,6 +357,57 @@ class TorchColumns:
             places.append(self.place.array(place, "int64"))
         return places
 
+    def best_splits(self, sums: Any, options: SplitOptions) -> list[FoundSplit]:
+        """The best splits of nodes with sums (m, 2, cells, c), as `calibayes.kernels.tree_nodes.best_split` finds them."""
+        each = max(MOST_SUMS // (self.d * MOST_CODES * sums.shape[3]), 1)
+        parts = [self._searched(part, options) for part in sums.split(each)] if self.d else []
+        found = to_numpy(self.torch.cat(parts)) if parts else np.zeros((len(sums), 0, 5))
+        return best_of_columns(found, options)
+
+    def _searched(self, sums: Any, options: SplitOptions) -> Any:
+        """The best split of each column, see `best_of_columns`."""
+        torch, prior = self.torch, options.prior
+        none = torch.zeros_like(sums[:, :, :1])
+        by_code = torch.cat([sums, none], dim=2)[:, :, self._padded]  # (m, 2, d, codes, c)
+        total, missing = by_code.sum(3, keepdim=True), by_code[:, :, :, :1]
+        right = torch.cumsum(by_code[:, :, :, 1:], 3)  # the left sides if missing values go right
+        left = torch.cat([right, right + missing], 3)
+        gain = quality(left, prior) + quality(total - left, prior) - quality(total, prior)
+        size, whole = left[:, 1].sum(-1).double(), total[:, 1].sum(-1).double()
+        has_gaps = (missing != 0).any(-1).any(1)
+        sides = torch.arange(left.shape[3], device=sums.device) >= right.shape[3]
+        possible = (size >= options.least) & (whole - size >= options.least) & self._has_code
+        gain = torch.where(possible & (has_gaps | ~sides), gain, 0.0)
+        place = gain.argmax(-1, keepdim=True)
+        gain, size = gain.gather(-1, place), size.gather(-1, place)
+        is_left = torch.where(has_gaps, place >= right.shape[3], size >= whole - size)
+        most = place % right.shape[3] + 1
+        return torch.cat([gain, most.double(), is_left.double(), size, whole], -1)
+
+    @cached_property
+    def _padded(self) -> Any:
+        """The cells of each column, filled up with a cell of zeros, (d, codes)."""
+        sizes, codes = (
+            np.diff(self.first)[:, None],
+            np.arange(max(int(np.diff(self.first).max(initial=2)), 2)),
+        )
+        return self.place.array(np.where(codes < sizes, self.first[:-1, None] + codes, self.first[-1]))
+
+    @cached_property
+    def _has_code(self) -> Any:
+        """Whether the column has the code that is the largest on the left, for both sides of missing values, (d, 2 codes)."""
+        real = self._padded[:, 1:] < int(self.first[-1])
+        return self.torch.cat([real, real], 1)
+
+
+def quality(sums: Any, prior: float) -> Any:
+    """Sum over classes, one after another, of residual**2 / (variance + prior), of sums (m, 2, d, codes, c)."""
+    qualities = None
+    for residual, variance in zip(*(part.unbind(-1) for part in sums.double().unbind(1)), strict=True):
+        of_class = residual * residual / (variance + prior)
+        qualities = of_class if qualities is None else qualities + of_class
+    return qualities
+
 
 def unpacked(sums: Any) -> Any:
     """Packed sums (c, copies, count, cells) as sums of residuals and variances over the copies, (count, 2, cells, c)."""
@@ -346,12 +454,34 @@ class TorchRows:
         self._leaf = self._torch.zeros(n, dtype=self._torch.int32, device=place.device)
 
     def residual_sums(self) -> Array:
+        return to_numpy(self._begin())[0]
+
+    def split_sums(self, requests: Sequence[SplitRequest]) -> Array:
+        return to_numpy(self._divide(requests))
+
+    def first_split(self, options: SplitOptions) -> FoundSplit:
+        sums = self._begin()
+        self._options, self._sums = options, {0: sums[0]}
+        return self._columns.best_splits(sums, options)[0]
+
+    def child_splits(self, requests: Sequence[SplitRequest]) -> list[FoundSplit]:
+        both = []
+        for request, own in zip(requests, self._divide(requests), strict=True):
+            both += [own, self._sums.pop(request.node).sub_(own)]
+            self._sums[request.left], self._sums[request.right] = (
+                both[-2:] if request.is_left_summed else both[:-3:-1]
+            )
+        found = self._columns.best_splits(self._torch.stack(both), self._options) if both else []
+        return in_order(requests, found)
+
+    def _begin(self) -> Any:
+        """Begin a round. The sums over all training rows, (1, 2, cells, c)."""
         for rows in self._ranges():
             self._packed[:, rows] = self._residuals(rows)
         # The place of a node in a table is its number plus 1; place 0 is that of rows that are not trained on.
-        self._node = self._is_training.to(self._torch.int32)
+        self._node, self._largest = self._is_training.to(self._torch.int32), 0
         slots = self._torch.zeros_like(self._training, dtype=self._torch.int32)
-        return self._summed(self._training, slots, 1)[0]
+        return self._summed(self._training, slots, 1)
 
     def _ranges(self) -> list[slice]:
         k, n = self._scores.shape
@@ -369,8 +499,8 @@ class TorchRows:
         packed = (of_label - deviation).to(torch.int64) * HALF + spread.to(torch.int64)
         return packed * self._is_training[rows]
 
-    def _summed(self, rows: Any, slots: Any, count: int) -> Array:
-        """Sums over rows by slot, (count, 2, cells, c), on the host."""
+    def _summed(self, rows: Any, slots: Any, count: int) -> Any:
+        """Sums over rows by slot, (count, 2, cells, c)."""
         most = max(MOST_SUMS // int(self._columns.first[-1]), 1)
         parts = []
         for begin in range(0, max(count, 1), most):
@@ -378,12 +508,14 @@ class TorchRows:
             if count > most:
                 chosen = self._torch.nonzero((slots >= begin) & (slots < begin + own))[:, 0]
                 mine = rows[chosen], slots[chosen] - begin
-            parts.append(to_numpy(self._columns.sums(self._packed, *mine, own)))
-        return np.concatenate(parts)
+            parts.append(self._columns.sums(self._packed, *mine, own))
+        return self._torch.cat(parts)
 
-    def split_sums(self, requests: Sequence[SplitRequest]) -> Array:
+    def _divide(self, requests: Sequence[SplitRequest]) -> Any:
+        """Divide the rows of nodes. The sums that are asked for, (m, 2, cells, c)."""
         torch, columns = self._torch, self._columns
-        is_divided, nodes, slot = _tables(requests)
+        self._largest = max([self._largest, *(max(request.left, request.right) for request in requests)])
+        is_divided, nodes, slot = _tables(requests, self._largest)
         divided = torch.nonzero(self._place.array(is_divided, "bool").index_select(0, self._node))[:, 0]
         at = self._node.index_select(0, divided)
         moved = columns.children(columns.table(nodes), divided, at)
@@ -422,6 +554,9 @@ class TorchRows:
     def move(self, factors: Array) -> int:
         for scores, factor in zip(self._scores, self._place.array(factors.T, "float64"), strict=True):
             scores += factor.index_select(0, self._leaf)
+        return self.loss()
+
+    def loss(self) -> int:
         return sum(int(loss) for loss in self._held_out_losses())
 
     def _held_out_losses(self) -> Iterator[Any]:
@@ -443,9 +578,9 @@ def _widened(fractions: Any) -> Any:
     return fractions if is_on_device(fractions) else fractions.astype(np.int64)
 
 
-def _tables(requests: Sequence[SplitRequest]) -> tuple[Array, NodeTable, Array]:
+def _tables(requests: Sequence[SplitRequest], largest: int) -> tuple[Array, NodeTable, Array]:
     """By the place of a node, its number plus 1: whether it is divided, its children, and the number of a summed child."""
-    size = 2 + max((max(request.node, request.left, request.right) for request in requests), default=0)
+    size = largest + 2
     is_divided, slot = np.zeros(size, dtype=bool), np.full(size, -1)
     nodes = np.zeros((5, size), dtype=np.int64)
     for number, (node, split, left, right, is_left_summed) in enumerate(requests):
