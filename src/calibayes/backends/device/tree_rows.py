@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -325,37 +324,34 @@ class TorchColumns:
         """Sums of packed numbers (c, n) over rows (m,) by slot (m,) and cell, unpacked, (count, 2, cells, c)."""
         torch, c, device = self.torch, packed.shape[0], self.place.device
         copies = max(FEWEST_SUMS // max(count * MOST_CODES * WORD, 1), 1)
-        size = MOST_CODES * copies * count
         total = torch.zeros((count, 2, int(self.first[-1]), c), dtype=torch.int64, device=device)
-        for part in range(0, len(rows), PART):
-            own = rows[part : part + PART]
-            copy = torch.arange(len(own), device=device) % copies
-            begin = ((copy * count + slots[part : part + PART]) * MOST_CODES)[:, None]
-            numbers = packed.index_select(1, own)[:, :, None]
-            for word, cells in enumerate(self._cells):
-                columns = min(self.d - WORD * word, WORD)
-                codes = self.bytes[word].index_select(0, own)[:, :columns] + begin
-                sums = torch.zeros((c, size, columns), dtype=torch.int64, device=device)
-                for of_class, number in zip(sums, numbers, strict=True):
-                    of_class.scatter_add_(0, codes, number.expand(-1, columns))
-                total[:, :, cells] += unpacked(sums.view(c, copies, count, -1))[..., self._places[word], :]
+        # Of the rows of a part, each copy has an equal share.
+        for part in range(0, len(rows), copies * PART):
+            chosen = slice(part, part + copies * PART)
+            sums = torch.zeros((c, MOST_CODES * copies * count, self.d), dtype=torch.int64, device=device)
+            for own in row_ranges(len(rows[chosen]), 24 * WORD):
+                self._add(sums, packed, rows[chosen][own], slots[chosen][own], copies)
+            total += unpacked(sums.view(c, copies, count, -1)).index_select(2, self._places)
         return total
 
-    @cached_property
-    def _cells(self) -> list[slice]:
-        """The cells of the columns of each word."""
-        ends = [self.first[min(begin + WORD, self.d)] for begin in range(0, self.d, WORD)]
-        return [slice(int(begin), int(end)) for begin, end in pairwise([0, *ends])]
+    def _add(self, sums: Any, packed: Any, rows: Any, slots: Any, copies: int) -> None:
+        """Add packed numbers to sums (c, count * copies * codes, d)."""
+        count = sums.shape[1] // (MOST_CODES * copies)
+        copy = self.torch.arange(len(rows), device=rows.device) % copies
+        begin = ((copy * count + slots) * MOST_CODES)[:, None]
+        numbers = packed.index_select(1, rows)[:, :, None]
+        for word, first in enumerate(range(0, self.d, WORD)):
+            columns = min(self.d - first, WORD)
+            codes = self.bytes[word].index_select(0, rows)[:, :columns] + begin
+            for of_class, number in zip(sums, numbers, strict=True):
+                of_word = of_class[:, first : first + columns]
+                of_word.scatter_add_(0, codes, number.expand(-1, columns))
 
     @cached_property
-    def _places(self) -> list[Any]:
-        """Places of the cells of each word in sums by code and column."""
-        places, sizes = [], np.diff(self.first)
-        for begin in range(0, self.d, WORD):
-            own = sizes[begin : begin + WORD]
-            place = np.concatenate([np.arange(size) * len(own) + j for j, size in enumerate(own)])
-            places.append(self.place.array(place, "int64"))
-        return places
+    def _places(self) -> Any:
+        """Places of the cells in sums by code and column, (cells,)."""
+        codes = [np.arange(size) * self.d + j for j, size in enumerate(np.diff(self.first))]
+        return self.place.array(np.concatenate([np.zeros(0, dtype=np.int64), *codes]), "int64")
 
     def best_splits(self, sums: Any, options: SplitOptions) -> list[FoundSplit]:
         """The best splits of nodes with sums (m, 2, cells, c), as `calibayes.kernels.tree_nodes.best_split` finds them."""
@@ -451,6 +447,8 @@ class TorchRows:
         self._training = self._torch.nonzero(self._is_training)[:, 0]
         k, n = self._scores.shape
         self._packed = self._torch.empty((packed_classes(k), n), dtype=self._torch.int64, device=place.device)
+        self._posterior = self._torch.empty_like(self._scores)
+        """At the beginning of the round."""
         self._leaf = self._torch.zeros(n, dtype=self._torch.int32, device=place.device)
 
     def residual_sums(self) -> Array:
@@ -477,6 +475,7 @@ class TorchRows:
     def _begin(self) -> Any:
         """Begin a round. The sums over all training rows, (1, 2, cells, c)."""
         for rows in self._ranges():
+            self._posterior[:, rows] = exact_posterior(self._torch, self._scores[:, rows]).posterior
             self._packed[:, rows] = self._residuals(rows)
         # The place of a node in a table is its number plus 1; place 0 is that of rows that are not trained on.
         self._node, self._largest = self._is_training.to(self._torch.int32), 0
@@ -490,10 +489,10 @@ class TorchRows:
     def _residuals(self, rows: slice) -> Any:
         """Packed numbers of rows, (c, m), 0 for those that are not trained on."""
         torch, (k, c) = self._torch, (len(self._scores), len(self._packed))
-        posterior = exact_posterior(torch, self._scores[:, rows]).posterior
+        posterior = self._posterior[k - c :, rows]
         units, rounding = self._weight[rows] * self._scales.packed, self._rounding[rows]
-        spread = variances(posterior[k - c :], k).mul_(units).add_(rounding).floor_()
-        deviation = posterior[k - c :].mul_(units).add_(rounding).floor_()
+        spread = variances(posterior, k).mul_(units).add_(rounding).floor_()
+        deviation = (posterior * units).add_(rounding).floor_()
         classes = torch.arange(k - c, k, device=self._place.device)[:, None]
         of_label = (units + rounding).floor_() * (self._labels[rows] == classes)
         packed = (of_label - deviation).to(torch.int64) * HALF + spread.to(torch.int64)
@@ -544,8 +543,7 @@ class TorchRows:
 
     def _leaf_units(self, rows: slice) -> tuple[Any, Any, Any]:
         """Posteriors, negative, and variances of rows in units of leaf sums, 0 if not trained on, (k, m); weights, (m,)."""
-        torch = self._torch
-        posterior = exact_posterior(torch, self._scores[:, rows]).posterior
+        torch, posterior = self._torch, self._posterior[:, rows]
         units, is_training = self._weight[rows] * self._scales.leaves, self._is_training[rows]
         spread = variances(posterior, len(posterior)).mul_(units).floor_().to(torch.int64) * is_training
         deviation = (posterior * units).floor_().to(torch.int64).neg_() * is_training
