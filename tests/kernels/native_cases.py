@@ -371,6 +371,20 @@ def outer_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterato
     yield rng.standard_normal((9 * n, d)), center, rng.standard_normal((9 * n, k))
 
 
+def inverse_factor_arguments(rng: np.random.Generator, n: int, d: int, k: int) -> Iterator[tuple[Any, ...]]:
+    """Covariances; matrices that are not positive definite, from a column on; missing and infinite numbers."""
+    d, k = min(d, 65), min(k, 5)
+    roots = rng.standard_normal((k, d, 3 * d))
+    covariances = roots @ np.swapaxes(roots, 1, 2) / (3 * d) + 0.1 * np.eye(d)
+    indefinite = covariances.copy()
+    indefinite[:, d // 2, d // 2] = -1.0
+    missing, infinite = covariances.copy(), covariances.copy()
+    missing[0, -1, -1], infinite[-1, 0, 0] = np.nan, np.inf
+    for matrices in (covariances, 1e-3 * np.asfortranarray(covariances), indefinite, missing, infinite):
+        yield (matrices,)
+    yield (np.zeros((k, d, d)),)
+
+
 CASES = {
     **{name: Case(*case) for name, case in (TREE_CASES | CELL_CASES).items()},
     "kernel_sums_around": Case(joint_density.kernel_sums_around, kernel_sum_around_arguments),
@@ -385,6 +399,7 @@ CASES = {
     "log_factorials": Case(event_counts.log_factorials, factorial_arguments),
     "diagonal_log_density": Case(gaussian_density.diagonal_log_density, diagonal_arguments),
     "class_log_densities": Case(gaussian_density.class_log_densities, class_density_arguments),
+    "inverse_factors": Case(gaussian_density.inverse_factors, inverse_factor_arguments),
     "first_and_outer": Case(moments.first_and_outer, outer_arguments),
     "left_out_shares": Case(gaussian_density.left_out_shares, left_out_arguments),
     "power_sums": Case(moments.power_sums, power_sum_arguments),

@@ -222,6 +222,7 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
         "position_scores": (x, points, np.zeros((k, 4 * d)), np.arange(d + 1) * 4),
         "diagonal_log_density": (x, table, table),
         "class_log_densities": (x, table, np.ones((k, d, d)), np.ones(k)),
+        "inverse_factors": (np.stack([np.eye(d)] * k) if k else np.zeros((0, d, d)),),
         "first_and_outer": (x, np.zeros(d), weights),
         "left_out_shares": (x, ClassTables(table, table, table, table), labels, weight),
         "power_sums": (x, np.zeros(d), weights),

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import cython_lapack, lapack, solve_triangular
 
 from calibayes.core.protocols import AnyArray, Array
 from calibayes.kernels.dispatch import (
@@ -22,6 +22,7 @@ from calibayes.kernels.dispatch import (
     as_type,
     is_matrix,
     namespace,
+    native_team,
     portable,
     row_major,
     twin,
@@ -35,6 +36,10 @@ FLOAT32_TERMS = 64
 """Number of squares that are added up in float32 before the sum continues in float64."""
 FEW_CELLS = 2**15
 """Rows times columns times classes up to which one product for all classes is faster: calls cost more than arithmetic."""
+MANY_PRODUCTS = 2**20
+"""Cells times columns of matrices above which they are factored by several threads."""
+LAPACK = vars(cython_lapack)["__pyx_capi__"]
+"""LAPACK routines in the capsules of SciPy, by name."""
 FARTHEST = 2.0**26
 """Squared distance of a class mean, in standard deviations, beyond which squares are not expanded about a common point:
 their rounding error would be above 2**-26."""
@@ -187,6 +192,41 @@ def product_factor(x: Array, whitener: Array, variance: Array, farthest: float =
     return np.ascontiguousarray(whitener, dtype=np.float64)
 
 
+def native_inverse_factors(module: Any, matrices: Array) -> Any:
+    if matrices.ndim != 3 or not matrices.size:
+        return NotImplemented
+    out = np.empty(matrices.shape), np.empty(matrices.shape[:2]), np.empty(len(matrices), dtype=np.int64)
+    team = native_team(module) if matrices.size * len(matrices[0]) > MANY_PRODUCTS else module.Team(1)
+    module.inverse_factors(as_float64(matrices), LAPACK["dpotrf"], LAPACK["dtrtri"], team, *out)
+    return out
+
+
+@twin(native_inverse_factors)
+def inverse_factors(matrices: Array) -> tuple[Array, Array, Array]:
+    """Inverse Cholesky factors of covariances (g, d, d), variances of each column given all others, (g, d), and what failed.
+
+    If a matrix is not positive definite: the column at which that shows, from 1 on, otherwise 0, (g,); and the variances given
+    the columns before, 0 from that column on. All variances of a matrix that is not finite are 0.
+    """
+    inverses, result = np.zeros(matrices.shape), np.zeros(matrices.shape[:2])
+    failed = np.zeros(len(matrices), dtype=np.int64)
+    for g, matrix in enumerate(matrices):
+        # LAPACK arrays are in column order: its upper factor is our lower one in row order.
+        factor, failed[g] = lapack.dpotrf(matrix.T, lower=0, clean=1)
+        pivots, is_finite = np.diag(factor), np.isfinite(matrix).all()
+        if not failed[g]:
+            inverses[g] = lapack.dtrtri(factor, lower=0)[0].T
+        if (
+            is_finite and failed[g]
+        ):  # beyond, entries of the matrix are not factored, and their squares may overflow
+            result[g, : failed[g] - 1] = pivots[: failed[g] - 1] ** 2
+        elif is_finite:
+            # In units of its own pivot, the squares of a column overflow only where nothing is left.
+            with np.errstate(over="ignore"):
+                result[g] = pivots**2 / ((inverses[g] * pivots) ** 2).sum(axis=0)
+    return inverses, result, failed
+
+
 @portable
 def unexplained(matrices: Array) -> Array:
     """Variance of each column given all others, (g, d), from covariances (g, d, d): the inverse diagonals of their inverses.
@@ -194,20 +234,7 @@ def unexplained(matrices: Array) -> Array:
     If a matrix is not positive definite, the variance given the columns before, and 0 from the first column at which that shows;
     all 0 if it is not finite.
     """
-    result = np.zeros(matrices.shape[:2])
-    for left, matrix in zip(result, matrices, strict=True):
-        if not np.isfinite(matrix).all():
-            continue
-        factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=1)
-        diagonal = np.diag(factor)
-        if failed:  # beyond, entries of the matrix are not factored, and their squares may overflow
-            left[: failed - 1] = diagonal[: failed - 1] ** 2
-            continue
-        inverse, _ = lapack.dtrtri(factor, lower=0)
-        # With each row in units of its own pivot, squares overflow only where nothing is left.
-        with np.errstate(over="ignore"):
-            left[:] = diagonal**2 / ((inverse * diagonal[:, None]) ** 2).sum(axis=1)
-    return result
+    return inverse_factors(matrices)[1]
 
 
 @portable
@@ -216,18 +243,10 @@ def whiteners(matrices: Array) -> tuple[Array, Array]:
 
     Raises LinAlgError if a matrix is not positive definite.
     """
-    inverses = np.empty(matrices.shape)
-    for matrix, inverse in zip(matrices, inverses, strict=True):
-        inverse[:] = _inverse_factor(matrix)
-    return inverses, -2.0 * np.sum(np.log(np.diagonal(inverses, axis1=1, axis2=2)), axis=1)
-
-
-def _inverse_factor(matrix: Array) -> Array:
-    """LAPACK arrays are in column order: its upper factor is our lower one in row order."""
-    factor, failed = lapack.dpotrf(matrix.T, lower=0, clean=1)
-    if failed:
+    inverses, _, failed = inverse_factors(matrices)
+    if failed.any():
         raise np.linalg.LinAlgError("the covariance is not positive definite")
-    return lapack.dtrtri(factor, lower=0, overwrite_c=1)[0].T
+    return inverses, -2.0 * np.sum(np.log(np.diagonal(inverses, axis1=1, axis2=2)), axis=1)
 
 
 def variance_from_natural(natural: Array, floor: float) -> Array:

@@ -48,7 +48,7 @@ inline void left_out_shares(Table x, In<Int, 1> own, In<double, 2> mean, In<doub
                                    product.data());
 }
 
-// The function in a capsule of SciPy, `scipy.linalg.cython_blas.__pyx_capi__`.
+// The function in a capsule of SciPy, `scipy.linalg.cython_blas.__pyx_capi__` or that of `cython_lapack`.
 template <class Function>
 Function blas_function(const nb::capsule& capsule) {
     demand(std::string(capsule.name() ? capsule.name() : "").rfind("void (char *", 0) == 0, "expected a BLAS function of SciPy");
@@ -100,7 +100,28 @@ inline void first_and_outer(Table x, In<double, 1> center, In<double, 2> weights
                                    second.data());
 }
 
+inline void inverse_factors(In<double, 3> matrices, nb::capsule dpotrf, nb::capsule dtrtri, Team& team, Out<double, 3> inverse,
+                            Out<double, 2> left, Out<Int, 1> failed) {
+    const Int g = static_cast<Int>(matrices.shape(0)), d = static_cast<Int>(matrices.shape(1));
+    demand(d > 0 && d < MOST_SIZE, "expected at least one column, and fewer than 2^31");
+    demand_shape(matrices, "matrices (g, d, d)", {g, d, d});
+    demand_shape(inverse, "their inverse factors (g, d, d)", {g, d, d});
+    demand_shape(left, "variances (g, d)", {g, d});
+    demand_shape(failed, "columns (g,)", {g});
+    const auto factorize = blas_function<Factorization>(dpotrf);
+    const auto invert = blas_function<TriangularInverse>(dtrtri);
+    std::vector<double> scratch(static_cast<std::size_t>(2 * g * d));
+    nb::gil_scoped_release free;
+    team.each(g, [&](Int i, Int) {
+        double *matrix = inverse.data() + i * d * d, *pivots = scratch.data() + 2 * i * d;
+        std::copy(matrices.data() + i * d * d, matrices.data() + (i + 1) * d * d, matrix);
+        failed.data()[i] = invert_factor(matrix, d, factorize, invert, left.data() + i * d, pivots, pivots + d);
+    });
+}
+
 inline void define(nb::module_& m) {
+    m.def("inverse_factors", apart<inverse_factors>, nb::arg("matrices").noconvert(), nb::arg("dpotrf"), nb::arg("dtrtri"),
+          nb::arg("team"), nb::arg("inverse").noconvert(), nb::arg("left").noconvert(), nb::arg("failed").noconvert());
     m.def("class_log_densities", apart<class_log_densities>, nb::arg("x").noconvert(), nb::arg("mean").noconvert(),
           nb::arg("factor").noconvert(), nb::arg("offset").noconvert(), nb::arg("strmm"), nb::arg("dtrmm"),
           nb::arg("out").noconvert());

@@ -1,5 +1,5 @@
-// Squared Mahalanobis distances and second moments of dependent columns: loops around the products of matrices of BLAS,
-// whose functions are given. A tile of rows stays in the cache, and the memory is reused.
+// Densities and moments of dependent columns: loops around the products and factorizations of matrices of BLAS and LAPACK, whose
+// functions are given. A tile of rows stays in the cache, and the memory is reused.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "level_loops.hpp"
+#include "team.hpp"
 
 namespace calibayes {
 
@@ -21,6 +22,11 @@ using TriangularProduct = void (*)(const char* side, const char* triangle, const
 using SquareProduct = void (*)(const char* triangle, const char* transposed, const int* n, const int* rows,
                                const double* factor, const double* from, const int* from_stride, const double* share,
                                double* to, const int* to_stride);
+
+// LAPACK functions DPOTRF and DTRTRI.
+using Factorization = void (*)(const char* triangle, const int* n, double* matrix, const int* stride, int* failed);
+using TriangularInverse = void (*)(const char* triangle, const char* diagonal, const int* n, double* matrix,
+                                   const int* stride, int* failed);
 
 inline Int tile_rows(Int d) { return std::max(TILE_CELLS / d, FEWEST_TILE_ROWS); }
 
@@ -131,6 +137,34 @@ void first_and_outer(const Numbers<X>& x, const double* center, const double* we
     for (Int c = 0; c < k; ++c)
         for (Int i = 0; i < x.d; ++i)
             for (Int j = 0; j < i; ++j) second[c * square + j * x.d + i] = second[c * square + i * x.d + j];
+}
+
+// Replaces a covariance (d, d) by its inverse Cholesky factor, and writes the variance of each column given all others. If it is not
+// positive definite: the column at which that shows, from 1 on, and the variances given the columns before, 0 from there on.
+inline Int invert_factor(double* matrix, Int d, Factorization factorize, TriangularInverse invert, double* left,
+                         double* pivots, double* sums) {
+    const int n = static_cast<int>(d);
+    int failed = 0, unused = 0;
+    const bool finite = std::all_of(matrix, matrix + d * d, [](double cell) { return std::isfinite(cell); });
+    factorize("U", &n, matrix, &n, &failed);
+    const Int valid = failed > 0 ? failed - 1 : d;
+    for (Int i = 0; i < valid; ++i) pivots[i] = matrix[i * d + i], left[i] = finite ? pivots[i] * pivots[i] : 0.0;
+    std::fill(left + valid, left + d, 0.0);
+    if (failed) {
+        std::fill(matrix, matrix + d * d, 0.0);
+        return failed;
+    }
+    invert("U", "N", &n, matrix, &n, &unused);
+    // In units of its own pivot, the squares of a column overflow only where nothing is left.
+    std::fill(sums, sums + d, 0.0);
+    for (Int i = 0; i < d; ++i) {
+        double* row = matrix + i * d;
+        for (Int j = 0; j <= i; ++j) sums[j] += row[j] * pivots[j] * (row[j] * pivots[j]);
+        std::fill(row + i + 1, row + d, 0.0);
+    }
+    if (finite)
+        for (Int i = 0; i < d; ++i) left[i] /= sums[i];
+    return 0;
 }
 
 }  // namespace calibayes
