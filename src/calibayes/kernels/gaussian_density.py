@@ -161,13 +161,11 @@ def distances_shared(x: Array, mean: Array, whitener: Array, variance: Array) ->
 def linear_scores(x: Array, center: Array, slopes: Array, offsets: Array, variance: Array) -> Array:
     """offsets + (x - center) @ slopes.T, (n, k): rows (n, d), slopes (k, d), offsets (k,), column variances (d,)."""
     factor = product_factor(x, slopes, variance, 2.0 * float(np.abs(offsets).max())).T
-    # Near the origin centering saves no digits.
-    if is_near := bool(x.dtype == np.float64 and (center**2 <= variance).all()):
-        offsets = offsets - slopes @ center
+    if x.dtype == np.float64 and (center**2 <= variance).all():  # near the origin centering saves no digits
+        return np.asarray(x @ factor + (offsets - slopes @ center))
     result, buffer = np.empty((len(x), len(slopes))), CenteringBuffer()
     for rows in row_blocks(*x.shape):
-        centered = x[rows] if is_near else buffer.centered(x[rows], center, factor.dtype)
-        np.add(centered @ factor, offsets, out=result[rows])
+        np.add(buffer.centered(x[rows], center, factor.dtype) @ factor, offsets, out=result[rows])
     return result
 
 

@@ -34,7 +34,7 @@ class ArraySource:
     Parameters
     ----------
     rows_per_block : int, optional
-        By default a block holds about eight megabytes, whatever the number of jobs.
+        By default a block holds about eight megabytes, or fewer where rows take long, whatever the number of jobs.
     """
 
     columns: Mapping[str, AnyArray]
