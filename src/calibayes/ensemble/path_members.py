@@ -28,6 +28,7 @@ from calibayes.model.decision import tempered
 from calibayes.model.estimator import GenerativeEstimator, holding, recipe_of
 from calibayes.model.fitted import LOG_TEMPERATURES, begin, fit
 from calibayes.model.recipe import assemble, shared_folds
+from calibayes.tables.summary import TableSummary
 
 EnsembleLoss = Callable[[Array], float | None]
 """Held-out log loss of an ensemble with a further member, from its predictions; None without other members."""
@@ -347,15 +348,20 @@ class KernelMember:
     kept_rows : int, optional
     seed : int
         Seed of the rows that are kept.
+    columns : function of the summary of a table that returns the positions of the columns
     """
 
     kept_rows: int | None = None
     seed: int = 0
+    columns: Callable[[TableSummary], Sequence[int]] = every
 
     def evaluate(self, context: FoldContext) -> MemberResult:
         rows, k = context.rows, len(context.classes)
         out_of_fold = np.full((len(rows.codes), k), np.nan)
-        densities = [joint_density(training, k, self.kept_rows, self.seed) for training in context.training]
+        densities = [
+            joint_density(training, k, self.kept_rows, self.seed, self.columns(training.summary))
+            for training in context.training
+        ]
         if not densities:
             return MemberResult(out_of_fold, KernelPath.unevaluated())
         by_fold = _evaluated_rows(context.held_out, densities)
@@ -378,7 +384,8 @@ class KernelMember:
     def train(self, context: FoldContext, path: CalibrationPath) -> Any:
         assert isinstance(path, KernelPath)
         smoothing = Smoothing(int(path.stop), path.prior_rows)
-        model = joint_kernel.trained_at(context.rows, context.classes, smoothing, self.kept_rows, self.seed)
+        rows, classes, columns = context.rows, context.classes, self.columns(context.rows.summary)
+        model = joint_kernel.trained_at(rows, classes, smoothing, self.kept_rows, self.seed, columns)
         model.n_jobs = context.n_jobs
         return model
 

@@ -18,17 +18,20 @@ from calibayes.ensemble.path_members import KernelMember, Member, PathMember, Re
 from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.families import Gaussian, WithinClasses
 from calibayes.families.covariance_shapes import TowardsSphere
-from calibayes.model.binding import every, is_family
+from calibayes.model.binding import Columns, every, is_family
 from calibayes.model.checked_rows import Rows, keeps_rows
 from calibayes.model.estimator import GenerativeEstimator, traits_of
 from calibayes.model.recipe import TrainingOptions
 from calibayes.model.splits import rows_by_weight
 from calibayes.rules import rule_named
+from calibayes.tables.summary import TableSummary, reaches
+from calibayes.tables.table import Table
 
 MOST_WORK = 4e9
 """Largest number of multiplications per pass for the second moments of all classes, k n d^2."""
-DIRECTIONS = 64
-"""Number of principal components that replace a table of too many columns."""
+DIRECTIONS, SLOW_WORK = 64, 2e8
+"""Number of principal components that replace more columns, and the multiplications per pass for the second moments of all
+classes beyond which they do."""
 COSTLY = 1e8
 """Multiplications from which on a pass is slow: about a hundredth of a second."""
 MOST_CELLS = 1e7
@@ -42,12 +45,39 @@ FEW_ROWS = 10_000
 ROWS_FOR_MISSING = 10
 """Rows with a missing value from which on it is a level of a column: what fewer rows show about it is noise."""
 
+MANY_COLUMNS, LEAST_VARYING = 200, 0.01
+"""Of tables with more columns, those of numbers that have one value in all but this share of the rows are left out of the
+members that compare or combine all columns: divided by its small standard deviation, such a column would have extreme values,
+and the time of these members is quadratic in the columns, or a product of all rows and columns."""
+
 MOST_COMPONENTS = 1024
 """Largest number of components that span the rows of a wide table."""
 SPHERE_SHARES = (1.0, 0.99, 0.97, 0.9, 0.7, 0.5, 0.3, 0.1, 0.03, 0.01, 0.001, 0.0001)
 """Shares of a sphere in the covariance of a wide table that are compared."""
 THRESHOLDS = (6.0, 5.0, 4.0, 3.5, 3.0, 2.75, 2.5, 2.25, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 """Thresholds of the means of a wide table that are compared, in standard errors."""
+
+
+def varying(table: Columns) -> Sequence[int]:
+    """The columns for members that combine all of them: of many columns of numbers those that are nowhere near constant.
+
+    A missing value counts as different from all others.
+    """
+    if isinstance(table, Table):
+        return table.used
+    weights = {j: _varying_weight(table, j) for j in table.used}
+    if sum(weight > 0 for weight in weights.values()) <= MANY_COLUMNS:
+        return table.used
+    least = LEAST_VARYING * table.total_weight
+    return [j for j, weight in weights.items() if reaches(weight, least)] or table.used
+
+
+def _varying_weight(summary: TableSummary, j: int) -> float:
+    """The weight of the rows whose number is not the most frequent one; inf for a column of many numbers, or of levels."""
+    column = summary.column(j)
+    if not (summary.is_numeric(j) and column.is_exact):
+        return np.inf
+    return summary.total_weight - float(column.weight.max()) if len(column.weight) else 0.0
 
 
 @dataclass(frozen=True)
@@ -65,6 +95,8 @@ class TableSize:
     """Rows that members are trained on; a row of weight 2 counts twice."""
     rows: int = 0
     """Rows of the table, if these are more."""
+    selection: Callable[[Columns], Sequence[int]] = every
+    """The columns of members that combine all of them."""
 
     @property
     def work(self) -> float:
@@ -86,8 +118,8 @@ class TableSize:
 
         On a wide table also if there are more columns than components.
         """
-        is_large = self.work > MOST_WORK or float(self.k) * self.d**2 > MOST_CELLS
-        return is_large or (self.is_wide and self.d > DIRECTIONS)
+        is_large = self.work > SLOW_WORK or float(self.k) * self.d**2 > MOST_CELLS
+        return self.d > DIRECTIONS and (is_large or self.is_wide)
 
 
 def _kernel(size: TableSize) -> GenerativeClassifier:
@@ -100,7 +132,7 @@ def _kernel(size: TableSize) -> GenerativeClassifier:
 def _tied(size: TableSize) -> GenerativeClassifier:
     """Gaussian classes with one covariance, hardly shrunk: small differences of correlated columns may matter."""
     family = Gaussian(families.Tied(), prior=WithinClasses(rows=50.0, diagonal=0.1, floor=0.1))
-    return GenerativeClassifier(families=[("tied", family, every, Dense())])
+    return GenerativeClassifier(families=[("tied", family, size.selection, Dense())])
 
 
 def _tied_in_span(share: float, factor: float) -> Gaussian:
@@ -135,7 +167,9 @@ def _full(size: TableSize) -> GenerativeClassifier:
     """
     prior = WithinClasses(rows=0.0, rows_per_column=20.0, diagonal=0.5, floor=0.1)
     encoder = PrincipalComponents(DIRECTIONS) if size.needs_components else Dense()
-    return GenerativeClassifier(families=[("full", Gaussian(families.Full(), prior=prior), every, encoder)])
+    return GenerativeClassifier(
+        families=[("full", Gaussian(families.Full(), prior=prior), size.selection, encoder)]
+    )
 
 
 def _tree(size: TableSize) -> GenerativeClassifier:
@@ -199,7 +233,9 @@ def _has_few_rows(size: TableSize) -> bool:
 
 
 STANDARD: Mapping[str, StandardMember] = {
-    "near": StandardMember(lambda size: KernelMember(), is_used=_has_few_rows, keeps_rows=True),
+    "near": StandardMember(
+        lambda size: KernelMember(columns=size.selection), is_used=_has_few_rows, keeps_rows=True
+    ),
     "tied": StandardMember(_tied_member, _too_wide),
     "centroids": StandardMember(_centroids_member, is_used=lambda size: size.is_wide),
     "full": StandardMember(
@@ -236,8 +272,9 @@ def _size(rows: Rows, k: int, most_rows: int | None) -> TableSize:
     used = n if most_rows is None else min(n, most_rows)
     if used < n:
         rows = rows.only(np.linspace(0, n - 1, used).astype(np.intp))
-    encoded = Dense().fit(rows.summary, columns)
-    return TableSize(used, k, len(encoded.names), len(columns), rows_by_weight(rows), n)
+    selection = varying if len(columns) > MANY_COLUMNS else every
+    encoded = Dense().fit(rows.summary, selection(rows.summary))
+    return TableSize(used, k, len(encoded.names), len(columns), rows_by_weight(rows), n, selection)
 
 
 def refuse_kept_rows(name: str, given: Any = None, *rest: Any) -> None:

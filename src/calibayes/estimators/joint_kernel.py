@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -175,9 +175,14 @@ def evenly_spaced(rows: Array, share: float) -> Array:
     return rows if n <= most else rows[np.unique(np.linspace(0, n - 1, most).astype(int))]
 
 
-def joint_density(rows: Rows, k: int, most: int | None, seed: int) -> JointDensity:
-    """The density of all rows, or of about ``most`` of them, in which classes keep their frequency."""
-    encoder = Dense().fit(rows.summary, rows.table.used)
+def joint_density(
+    rows: Rows, k: int, most: int | None, seed: int, columns: Sequence[int] | None = None
+) -> JointDensity:
+    """The density of all rows, or of about ``most`` of them, in which classes keep their frequency.
+
+    ``columns`` are the positions of the columns to use, by default all but identifiers.
+    """
+    encoder = Dense().fit(rows.summary, rows.table.used if columns is None else columns)
     if most is None:
         most = min(MOST_ROWS, max(int(MOST_CELLS / max(len(encoder.names), 1)), LEAST_ROWS))
     if most < len(rows.codes):
@@ -422,11 +427,16 @@ def _state(classes: Array, rows: Rows, density: JointDensity, smoothing: Smoothi
 
 
 def trained_at(
-    rows: Rows, classes: Array, smoothing: Smoothing, kept_rows: int | None, seed: int
+    rows: Rows,
+    classes: Array,
+    smoothing: Smoothing,
+    kept_rows: int | None,
+    seed: int,
+    columns: Sequence[int] | None = None,
 ) -> JointKernelClassifier:
-    """An estimator trained on rows with given bandwidth and smoothing."""
+    """An estimator trained on rows, and some or all of their columns, with given bandwidth and smoothing."""
     step, prior_rows = smoothing
     model = JointKernelClassifier(bandwidth_step=step, prior_rows=prior_rows, kept_rows=kept_rows)
     checked_rows.set_training_table(model, rows.table)
-    density = joint_density(rows, len(classes), kept_rows, seed)
+    density = joint_density(rows, len(classes), kept_rows, seed, columns)
     return adopt(model, {**vars(model), **_state(classes, rows, density, smoothing)})

@@ -14,7 +14,7 @@ from calibayes import dependence, encoders, engines, families, learn, rules
 from calibayes.analysis import cell_scores, column_cells, prior_shift, privacy, receipts
 from calibayes.core.protocols import Layout
 from calibayes.encoders import by_column_type, dense, leaves, numbers, schema, sequence_codes
-from calibayes.ensemble import fitted_ensemble, grown_trees, path_members
+from calibayes.ensemble import fitted_ensemble, grown_trees, path_members, standard_members
 from calibayes.estimators import class_densities, joint_kernel, sequence_classifier, tabular
 from calibayes.families import class_centers, covariance_shapes, hidden_markov, markov_chain, priors
 from calibayes.files.value_objects import OlderFields, Written
@@ -165,7 +165,7 @@ FOREIGN: Final[Mapping[str, type]] = {
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     function.__name__: function
     for function in (
-        *(cb.every, cb.numeric, cb.categorical, by_column_type.numeric_columns),
+        *(cb.every, cb.numeric, cb.categorical, by_column_type.numeric_columns, standard_members.varying),
         *(dependence.bonferroni, dependence.benjamini_hochberg),
     )
 }

@@ -1,16 +1,26 @@
 """What an ensemble leaves out, shortens or reduces to save time."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 
 from calibayes import BayesClassifier, SkippedMemberWarning
 from calibayes.ensemble import standard_members, training
+from calibayes.files import load, save
 from calibayes.kernels.tree_growth import Growth
 from calibayes.learn.run import Run
 from calibayes.model import splits
 from tests.estimators.ensemble.tables import frame
+
+
+def used_columns(member):
+    """Positions of the columns that a trained member uses."""
+    if hasattr(member, "density_"):
+        return tuple(member.density_.encoder.indices)
+    (chosen,) = member.fitted_.binding.chosen.values()
+    return tuple(chosen)
 
 
 class TestCosts:
@@ -36,7 +46,7 @@ class TestCosts:
     def test_many_columns_are_reduced_to_principal_components(self, monkeypatch):
         X, y = load_iris(return_X_y=True)
         wide = np.column_stack([X, X[:, ::-1] ** 2, np.sin(X)])
-        monkeypatch.setattr(standard_members, "MOST_WORK", 3.0 * 150 * 10**2)
+        monkeypatch.setattr(standard_members, "SLOW_WORK", 3.0 * 150 * 10**2)
         monkeypatch.setattr(standard_members, "DIRECTIONS", 4)
         model = BayesClassifier(families=["full"]).fit(wide, y)
         assert model.models_["full"].parameters_["full"]["mean"].shape == (3, 4)
@@ -45,6 +55,38 @@ class TestCosts:
         assert reasons.names == ("class prior", *[f"x{j}" for j in range(12)])
         best = np.sort(model.predict_log_proba(wide), axis=1)
         assert_allclose(reasons.log_odds, best[:, -1] - best[:, -2], atol=1e-9)
+
+    def test_columns_of_one_number_in_nearly_all_rows_are_left_to_members_of_single_columns(
+        self, monkeypatch, tmp_path
+    ):
+        X, y = load_iris(return_X_y=True)
+        wide = pd.DataFrame(np.column_stack([X, np.zeros((150, 3))]), columns=list("abcdefg"))
+        wide.loc[[7, 20, 80], "e"] = 1.0  # in each fold at least a hundredth of the rows
+        wide.loc[7, "f"] = 1.0
+        wide["text"] = np.where(np.arange(150) % 9 == 3, "rare", "usual")
+        whole = BayesClassifier().fit(wide, y)
+        monkeypatch.setattr(standard_members, "MANY_COLUMNS", 5)
+        names, everything = ["near", "tied", "full", "kernel"], tuple(range(8))
+        assert set(map(used_columns, whole.models_.values())) == {everything}
+        chosen = {}
+        for name in names:
+            model = BayesClassifier(families=[name]).fit(wide, y)
+            chosen[name] = used_columns(model.models_[name])
+            save(model, tmp_path / "model.safetensors")
+            restored = load(tmp_path / "model.safetensors")
+            assert_array_equal(restored.predict_proba(wide), model.predict_proba(wide))
+            assert set(model.explain(wide[:9]).names) == {"class prior", *wide} or name == "near"
+        assert chosen == dict.fromkeys(names[:3], (0, 1, 2, 3, 4, 7)) | {"kernel": everything}
+
+    def test_constant_columns_do_not_make_a_table_one_of_many_columns(self, monkeypatch):
+        X, y = load_iris(return_X_y=True)
+        nearly = (np.arange(150) == 7).astype(float)
+        monkeypatch.setattr(standard_members, "MANY_COLUMNS", 5)
+        table = np.column_stack([X, nearly])
+        constant = np.column_stack([table, np.ones(150), np.full(150, np.nan)])
+        models = [BayesClassifier().fit(given, y) for given in (table, constant)]
+        assert used_columns(models[0].models_["tied"]) == (0, 1, 2, 3, 4)
+        assert_allclose(models[1].predict_proba(constant), models[0].predict_proba(table), atol=1e-12)
 
     def test_few_rows_of_many_columns_are_reduced_to_principal_components(self, monkeypatch):
         X, y = load_iris(return_X_y=True)
