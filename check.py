@@ -69,7 +69,7 @@ BENCHMARKS = [
     Step(f"benchmark {name}", [PYTHON, f"benchmarks/{name}.py", "--quick"])
     for name in (
         *("text", "kernel", "slb", "trees", "dependence", "structure", "missing", "files", "accuracy"),
-        *("sequences", "unlabeled"),
+        *("sequences", "unlabeled", "growth_end"),
     )
 ]
 BENCHMARKS.append(Step("leaderboard", [PYTHON, "benchmarks/accuracy.py", "leaderboard", "--quick"]))

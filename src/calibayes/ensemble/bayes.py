@@ -243,10 +243,10 @@ class BayesClassifier(PosteriorAverage):
     forest is grown for each of the inner folds and stopped on the rows of that fold; the prediction is the average of the
     forests. The members' average keeps a weight beside them, or all of it, where held-out rows say so.
 
-    With more than 10,000 rows, and unless ``cv`` is given, the members are trained on about 10,000 of them, and the trees on
-    all; if the trees are left out, the members are trained on all, too. From 100,000 rows on there is one forest then, for
-    which the members' rows are held out, but of no class a larger share than of the others. With so many columns and classes
-    that growth would take many minutes, fewer trees are grown, with a warning.
+    With more than 10,000 rows, and unless ``cv`` is given, the members are trained on about 10,000 of them, and each forest
+    on all but a tenth of the rows; if the trees are left out, the members are trained on all. From 100,000 rows on there is
+    one forest then, for which the members' rows are held out, but of no class a larger share than of the others. With so
+    many columns and classes that growth would take many minutes, fewer trees are grown, with a warning.
 
     With more than 200 columns, "tied", "full" and "near" leave out columns of numbers that have one value in more than 99 %
     of the rows. If covariances of more than 64 columns would take more than 2e8 multiplications per pass, "full" models the

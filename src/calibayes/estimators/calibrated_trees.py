@@ -245,7 +245,8 @@ class CalibratedTrees(GenerativeEstimator):
     least_variance : float, default=1
         Smallest sum of V over the rows and classes of a leaf.
     patience : int, default=20
-        Growth ends if so many trees lower the held-out log loss by less than a thousandth.
+        Growth ends if so many trees, or the last sixth of all if these are more, lower the held-out log loss by less than a
+        thousandth.
     monotone : mapping, optional
         Column, by name or position, -> 1 (-1): the probability of the second of two classes never falls (rises) with it.
     rule : str or rule, default="rc"

@@ -37,6 +37,8 @@ MANY_TREES, FASTER, FASTEST = 100, 1.5, 3.0
 """After each hundred trees the rate grows by a half, to three times what it was at most."""
 LEAST_GAIN = 1e-3
 """Growth ends if the held-out log loss falls by a smaller share than this in as many rounds as its patience."""
+LATEST = 6
+"""One round in so many, the last ones, is the patience if these are more: an interaction is found once in many rounds."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class GrowthSettings:
     least_variance : float, default=1
         Smallest sum of these variances in a leaf, over all classes.
     patience : int, default=20
-        Number of trees without a clear gain on held-out rows after which growth ends.
+        Number of trees without a clear gain on held-out rows after which growth ends; after many trees a sixth of them.
     """
 
     trees: int = 1000
@@ -258,10 +260,11 @@ def _mean_loss(growths: Sequence[Growth], scale: float, weight: int) -> float:
 
 
 def _is_over(losses: Sequence[float], patience: int) -> bool:
-    """Whether the last rounds have gained hardly anything on held-out rows."""
-    if len(losses) <= patience:
+    """Whether the last rounds, as many as the patience or a sixth of all, have gained hardly anything on held-out rows."""
+    latest = max(patience, (len(losses) - 1) // LATEST)
+    if len(losses) <= latest:
         return False
-    before, after = min(losses[:-patience]), min(losses[-patience:])
+    before, after = min(losses[:-latest]), min(losses[-latest:])
     return after > (1.0 - LEAST_GAIN) * before
 
 

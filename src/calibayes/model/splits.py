@@ -70,6 +70,8 @@ FOLDS, FEWER_FOLDS = 5, 3
 """Default number of folds, and from `MANY_ROWS` on."""
 TRIAL_ROWS = 20_000
 """Number of rows that suffices to choose between models and weight them."""
+SMALL_PARTS = 10
+"""If models are compared on some rows only, one row in so many is held out by each fold of all rows."""
 LEAST_OF_CLASS = 50
 """Least number of rows of a class in a subset, if it has that many."""
 LEFT_OUT, NEVER_HELD_OUT = -2, -1
@@ -123,6 +125,8 @@ def evaluation_folds(cv: Any, rows: Rows, n: int, seed: int) -> EvaluationFolds:
 def divided(cv: Any, rows: Rows, n: int, seed: int, most: int | None = None) -> Division:
     """`evaluation_folds` of about ``most`` rows (20,000), and as many folds of all rows that cross them.
 
+    If there are more rows, each of these holds out a tenth: that is enough to find out how long to train.
+
     The folds of splitters are used for both: they may keep groups of rows together.
     """
     if cv is not None and not isinstance(cv, WHOLE):
@@ -134,7 +138,8 @@ def divided(cv: Any, rows: Rows, n: int, seed: int, most: int | None = None) -> 
     share = min((TRIAL_ROWS if most is None else most) / many, 1.0) if cv is None else 1.0
     fold = assign_folds(rows.codes, count, share)
     compared = fold != LEFT_OUT
-    crossing = masks_of(places_in_class(rows.codes) // count % count, count)
+    parts = count if compared.all() else SMALL_PARTS
+    crossing = masks_of(places_in_class(rows.codes) // count % parts, count)
     return Division(rows, compared, masks_of(fold[compared], count), crossing)
 
 

@@ -124,6 +124,39 @@ def test_held_out_rows_choose_the_number_of_trees():
     assert losses[-8:].min() > losses[:-8].min() * (1 - 1e-3)
 
 
+def is_over(losses, patience):
+    """Whether the latest rounds, a sixth of all or as many as the patience, have gained less than a thousandth."""
+    latest = max(patience, (len(losses) - 1) // 6)
+    return len(losses) > latest and losses[-latest:].min() > 0.999 * losses[:-latest].min()
+
+
+@pytest.mark.parametrize(("rate", "patience"), [(0.5, 8), (0.02, 3)])
+def test_growth_ends_in_the_first_round_after_which_the_latest_rounds_have_not_gained(rate, patience):
+    _, losses = grow_forests([halves(products())], GrowthSettings(rate=rate, prior=20.0, patience=patience))
+    ends = [number for number in range(1, len(losses) + 1) if is_over(losses[:number], patience)]
+    assert ends == [len(losses)]
+    assert rate == 0.5 or len(losses) > 6 * patience  # more than the patience counts
+
+
+def products(n=2000, seed=0):
+    """Rows of two classes, decided by the sign of a product of two columns and by a third, and two useless columns."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(1, 16, size=(n, 5)).astype(np.uint8)
+    signs = np.sign(codes[:, :3] - 7.5)
+    labels = (signs[:, 0] * signs[:, 1] + 0.5 * signs[:, 2] + rng.normal(size=n) > 0).astype(int)
+    return GrowthRows(byte_columns(codes, np.full(5, 16)), labels, np.ones(n), np.full((n, 2), np.log(0.5)))
+
+
+def test_growth_on_noise_ends_after_its_patience():
+    """The best number of trees is small, and no more are grown than that and the patience."""
+    for seed in range(5):
+        sample = products(seed=seed)
+        noise = np.random.default_rng(seed).permutation(sample.labels)
+        (grown,), losses = grow_forests([halves(sample._replace(labels=noise))], GrowthSettings())
+        assert grown.forest.count <= 10
+        assert len(losses) - 1 <= grown.forest.count + 20
+
+
 def test_folds_grow_together_as_many_rounds_as_are_best_for_all():
     sample, settings = example(n=600), GrowthSettings(rate=0.3, patience=8)
     rows = np.arange(600)
