@@ -13,7 +13,7 @@ from calibayes.core.protocols import Array
 from calibayes.encoders.encoder import Derived, Encoder, FixedLayout, ImputesTraining, verify_nested
 from calibayes.encoders.levels import Levels
 from calibayes.kernels import gaussian_density
-from calibayes.kernels.cut_points import inverse_cdf_quantile
+from calibayes.kernels.cut_points import inverse_cdf_quantile, sort_columns
 from calibayes.tables.summary import TableSummary, reaches
 from calibayes.tables.table import Table, numeric_matrix
 
@@ -339,14 +339,16 @@ def _medians_and_scales(values: Array, weight: Array) -> tuple[Array, Array]:
     """Weighted medians and scales (see `AsinhScaled`) of columns (n, d); missing values have weight 0 and sort last."""
     known = ~np.isnan(values.T)
     columns = np.where(known, values.T, np.inf)
-    order = np.argsort(columns, axis=1, kind="stable")
-    ranked = np.take_along_axis(columns, order, axis=1)
-    weights = weight * known
-    cumulative = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
+    if known.all():
+        ranked, cumulative = sort_columns(columns, weight)
+    else:
+        order = np.argsort(columns, axis=1, kind="stable")
+        ranked = np.take_along_axis(columns, order, axis=1)
+        cumulative = np.cumsum(np.take_along_axis(weight * known, order, axis=1), axis=1)
     low, median, high = (inverse_cdf_quantile(ranked, cumulative, share) for share in (0.25, 0.5, 0.75))
     scale = (high - low) / NORMAL_QUARTILES
     for j in np.flatnonzero(~(scale > 0)):
-        known_values, shares = values[known[j], j], weights[j, known[j]] / weights[j].sum()
+        known_values, shares = values[known[j], j], weight[known[j]] / weight[known[j]].sum()
         scale[j] = np.sqrt(shares @ (known_values - shares @ known_values) ** 2)
     return median, np.where(scale > 0, scale, 1.0)
 

@@ -187,6 +187,8 @@ def sort_columns(columns: Array, weights: Array) -> tuple[Array, Array]:
 
     ``columns`` are (d, n), one column per line; ``weights`` (n,).
     """
+    if len(weights) and weights.min() == weights.max():  # a sort without positions takes a tenth of the time
+        return np.sort(columns, axis=1), np.broadcast_to(np.cumsum(weights), columns.shape)
     order = np.argsort(columns, axis=1, kind="stable")
     return np.take_along_axis(columns, order, axis=1), np.cumsum(weights[order], axis=1)
 
