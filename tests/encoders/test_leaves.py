@@ -10,10 +10,14 @@ from scipy.special import log_softmax
 
 from calibayes import GenerativeClassifier, encoders, every
 from calibayes.encoders import leaves
-from calibayes.encoders.leaves import Leaves
+from calibayes.encoders.leaves import Leaves, ordered_rows
+from calibayes.engines import Serial
 from calibayes.families import Categorical
 from calibayes.kernels.forests import ONE_LEAF, TreeNodes, forest_of
+from calibayes.kernels.growth_rows import ManyBlocks, RowCounts
+from calibayes.kernels.row_keys import keys_of
 from calibayes.kernels.tree_growth import GrowthSettings, forest_scores
+from calibayes.streams.growth_blocks import BlockList
 from calibayes.tables.memory_summary import summary_of
 from calibayes.tables.read import read_frame
 from tests.seeds import generator
@@ -59,18 +63,35 @@ def test_probabilities_give_the_posterior_of_the_grown_trees():
     for low, high in pairwise(first):
         assert np.logaddexp.reduce(log_leaf[:, low:high], axis=1) == pytest.approx(np.zeros(3), abs=1e-12)
     joint = log_class + sum(log_leaf[:, first[t] + codes[:, t]].T for t in range(codes.shape[1]))
-    grown = LEAVES.log_start + forest_scores(LEAVES.bytes.encode(TABLE), LEAVES.forest, LEAVES.log_factor)
+    columns = LEAVES.bytes.encode(TABLE)
+    grown = forest_scores(columns, LEAVES.forest, LEAVES.log_factor, LEAVES.log_start)
     np.testing.assert_allclose(log_softmax(joint, axis=1), log_softmax(grown, axis=1), atol=1e-10)
+
+
+def held_out_rows(table, weight, encoder, seed=0):
+    """The rows of a table that growth holds out: one in ten of each class, in an order by content."""
+    blocks = summary_of(table, weight, CODES).blocks(encoder, RowCounts())
+    held_out = ordered_rows(blocks, keys_of(blocks, 3, seed)).place % 10 == 4
+    for code in range(3):
+        tenth = (np.sum(code == CODES) + 5) // 10
+        assert held_out[code == CODES].sum() == tenth
+    return held_out
 
 
 def test_a_tenth_of_each_class_is_held_out(monkeypatch):
     monkeypatch.setattr(leaves, "FEW_ROWS", 0)
-    first = Leaves(GrowthSettings(trees=1)).fit(summary_of(TABLE, WEIGHT, CODES), range(5)).losses[0]
-    held_out = np.zeros(N, dtype=bool)
-    for code in range(3):
-        held_out[np.flatnonzero(code == CODES)[4::10]] = True
-    shares = np.log(np.bincount(CODES, WEIGHT) / WEIGHT.sum())
-    assert first == pytest.approx(np.average(-shares[CODES[held_out]], weights=WEIGHT[held_out]))
+    shares, first = np.log(np.bincount(CODES, WEIGHT) / WEIGHT.sum()), {}
+    for seed in (0, 1):
+        found, _ = Leaves(GrowthSettings(trees=1)).grown(
+            summary_of(TABLE, WEIGHT, CODES), range(5), seed=seed
+        )
+        held_out, first[seed] = held_out_rows(TABLE, WEIGHT, LEAVES.bytes, seed), found.losses[0]
+        expected = np.average(-shares[CODES[held_out]], weights=WEIGHT[held_out])
+        assert first[seed] == pytest.approx(expected, rel=1e-9)
+    assert first[0] != first[1]
+    assert (
+        Leaves(GrowthSettings(trees=1)).fit(summary_of(TABLE, WEIGHT, CODES), range(5)).losses[0] == first[0]
+    )
 
 
 def test_of_few_rows_folds_are_held_out_and_all_rows_used():
@@ -87,12 +108,115 @@ def test_of_few_rows_folds_are_held_out_and_all_rows_used():
         np.testing.assert_allclose(found.log_factor[:, leaf], 0.1 * step, atol=1e-9)
 
 
-def test_names_of_classes_do_not_matter():
-    other = Leaves(GrowthSettings(trees=8)).fit(
-        summary_of(TABLE, WEIGHT, np.array([2, 0, 1])[CODES]), range(5)
+def assert_same_trees(found, expected):
+    """Trees, factors, losses and start are the same to the bit."""
+    for name, array in vars(expected.forest).items():
+        assert np.array_equal(getattr(found.forest, name), array), name
+    for name in ("log_factor", "log_start", "losses"):
+        assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
+
+
+@pytest.mark.parametrize("few", [0, 500])
+@pytest.mark.parametrize("weight", [WEIGHT, np.ones(N)], ids=["weighted", "ones"])
+def test_names_of_classes_do_not_matter(monkeypatch, few, weight):
+    monkeypatch.setattr(leaves, "FEW_ROWS", few)
+    names = np.array([2, 0, 1])
+    one, other = (
+        Leaves(GrowthSettings(trees=8)).grown(summary_of(TABLE, weight, codes), range(5))
+        for codes in (CODES, names[CODES])
     )
-    assert np.array_equal(other.forest.column, LEAVES.forest.column)
-    np.testing.assert_allclose(other.log_factor[[2, 0, 1]], LEAVES.log_factor, atol=1e-12)
+    back = replace(other[0], log_factor=other[0].log_factor[names], log_start=other[0].log_start[names])
+    assert_same_trees(back, one[0])
+    assert np.array_equal(other[1][names], one[1])
+
+
+@pytest.mark.parametrize("few", [0, 500])
+@pytest.mark.parametrize("weight", [WEIGHT, np.ones(N)], ids=["weighted", "ones"])
+def test_the_order_of_rows_does_not_matter(monkeypatch, few, weight):
+    """The frequencies of classes, sums of weights that are no whole numbers, may differ by rounding; nothing else does."""
+    monkeypatch.setattr(leaves, "FEW_ROWS", few)
+    order = generator(3).permutation(N)
+
+    def grown(rows):
+        table = read_frame(FRAME.iloc[rows].reset_index(drop=True))
+        return Leaves(GrowthSettings(trees=8)).grown(summary_of(table, weight[rows], CODES[rows]), range(5))
+
+    (one, mass), (other, other_mass) = grown(np.arange(N)), grown(order)
+    assert one.forest.count > 2
+    assert np.array_equal(other_mass, mass)
+    if weight is WEIGHT:
+        for name in ("log_factor", "log_start", "losses"):
+            np.testing.assert_allclose(getattr(other, name), getattr(one, name), atol=1e-14)
+        other = replace(other, log_factor=one.log_factor, log_start=one.log_start, losses=one.losses)
+    assert_same_trees(other, one)
+
+
+@pytest.mark.parametrize("few", [0, 500])
+@pytest.mark.parametrize("copies", [10, 60])
+def test_the_order_of_rows_of_a_table_with_a_symmetry_does_not_matter(monkeypatch, few, copies):
+    """Three flags in all combinations, of which any two may be exchanged: rows held out are chosen by content alone."""
+    monkeypatch.setattr(leaves, "FEW_ROWS", few)
+    flags = np.repeat(np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)]), copies, axis=0)
+    codes = flags.sum(axis=1) % 2 ^ (np.arange(len(flags)) % copies % 7 == 0)
+
+    def grown(rows):
+        table = read_frame(pd.DataFrame(flags[rows], columns=list("abc")).astype(float))
+        return Leaves(GrowthSettings(trees=9)).fit(
+            summary_of(table, np.ones(len(rows)), codes[rows]), range(3)
+        )
+
+    expected = grown(np.arange(len(flags)))
+    for seed in range(3):
+        assert_same_trees(grown(generator([4, seed]).permutation(len(flags))), expected)
+
+
+@pytest.mark.parametrize("few", [0, 500])
+def test_a_row_of_weight_three_is_three_rows(monkeypatch, few):
+    """If weights are counts: copies are held out one by one. The unit of weights does not matter either."""
+    monkeypatch.setattr(leaves, "FEW_ROWS", few)
+    times = generator(5).integers(1, 4, N)
+    source = np.repeat(np.arange(N), times)
+    repeated = read_frame(FRAME.iloc[source].reset_index(drop=True))
+    settings = GrowthSettings(trees=8)
+    expected, mass = Leaves(settings).grown(
+        summary_of(repeated, np.ones(len(source)), CODES[source]), range(5)
+    )
+    encoder = expected.bytes
+    for unit in (1.0, 0.25):
+        summary = summary_of(TABLE, unit * times, CODES)
+        blocks = summary.blocks(encoder, RowCounts(unit, unit))
+        assert blocks.rows.n == len(source)
+        assert blocks.rows.weight.tolist() == [1.0]
+        found, found_mass = Leaves(settings).grown(summary, range(5), RowCounts(unit, unit))
+        assert_same_trees(found, expected)
+        assert np.array_equal(found_mass, mass)
+
+
+def test_weights_of_classes_are_no_copies():
+    """Weights are divided among the copies of a row, which are those before class weights."""
+    times, factor = generator(6).integers(1, 4, N), np.array([0.5, 1.0, 3.0])
+    counts = RowCounts(2.0, 1.0, factor)
+    rows = summary_of(TABLE, factor[CODES] * times, CODES).blocks(LEAVES.bytes, counts).rows
+    source = np.repeat(np.arange(N), times)
+    assert np.array_equal(rows.labels, CODES[source])
+    np.testing.assert_allclose(rows.weight, factor[CODES[source]] / 2.0, rtol=1e-15)
+    assert np.array_equal(rows.words, LEAVES.bytes.encode(TABLE).rows(source).words)
+    assert counts.copies(np.array([0, 2]), np.array([0.5, 3.0])) is None
+
+
+def test_blocks_that_hold_no_row_have_no_part_in_the_order():
+    """The first block may have no labeled row, and weights may be one number in some blocks only."""
+    blocks = summary_of(TABLE, np.ones(N), CODES).blocks(LEAVES.bytes, RowCounts())
+    expected = ordered_rows(blocks, keys_of(blocks, 3))
+    for cuts in ([0, 7], [0, 0, 150, 300], [1]):
+        parts = []
+        for own in np.split(np.arange(N), cuts):
+            part = summary_of(TABLE.rows(own), np.ones(len(own)), CODES[own])
+            parts.append(part.blocks(LEAVES.bytes, RowCounts()).rows)
+        many = ManyBlocks(Serial(), BlockList(parts))
+        found = ordered_rows(many, keys_of(many, 3))
+        assert np.array_equal(found.place, expected.place)
+        assert np.array_equal(found.fractions, expected.fractions)
 
 
 def test_units_of_numbers_do_not_matter():
@@ -103,12 +227,15 @@ def test_units_of_numbers_do_not_matter():
     np.testing.assert_allclose(other.log_factor, LEAVES.log_factor, atol=1e-12)
 
 
-def test_without_weight_of_held_out_rows_growth_ends_after_its_patience(monkeypatch):
+@pytest.mark.parametrize("weight", [0.0, 1e-40])
+def test_without_weight_of_held_out_rows_growth_ends_after_its_patience(monkeypatch, weight):
+    """Bins of few values do not depend on weights: the same rows are held out whatever these are."""
     monkeypatch.setattr(leaves, "FEW_ROWS", 0)
-    weight = np.ones(N)
-    for code in range(3):
-        weight[np.flatnonzero(code == CODES)[4::10]] = 0.0
-    found = Leaves(GrowthSettings(patience=3)).fit(summary_of(TABLE, weight, CODES), range(5))
+    table = read_frame(pd.DataFrame(generator(7).integers(0, 40, (N, 3)).astype(float)))
+    encoder = Leaves(GrowthSettings(trees=1)).fit(summary_of(table, np.ones(N), CODES), range(3)).bytes
+    weights = np.where(held_out_rows(table, np.ones(N), encoder), weight, 1.0)
+    assert held_out_rows(table, weights, encoder).tolist() == (weights < 1).tolist()
+    found = Leaves(GrowthSettings(patience=3)).fit(summary_of(table, weights, CODES), range(3))
     assert found.forest.count == 3
     assert np.isnan(found.losses).all()
 

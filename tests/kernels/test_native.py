@@ -44,6 +44,8 @@ def test_every_twin_has_a_case() -> None:
 
 def native_leaves(case: Case, args: tuple[Any, ...], instruction_set: str) -> list[Any]:
     """Copies of what a native kernel returns, and of what it has written to its first argument."""
+    if case is CASES["add_factors"]:  # it changes what it is given
+        args = (np.array(args[0], order="K"), *args[1:])
     with use_instruction_set(instruction_set):
         found = [np.array(leaf) for leaf in leaves(case.kernel.native(native_kernels.module, *args))]
     return [*found, args[0].copy()] if case is CASES["narrow_into"] else found
@@ -67,6 +69,7 @@ def test_native_and_numpy_versions_agree(name: str, shape: tuple[int, int, int])
             for actual, leaf, scale in zip(native, expected, scales, strict=True):
                 assert actual.shape == leaf.shape
                 differ = actual != leaf
+                assert not differ.any() or actual.dtype.kind not in "iu", level  # whole numbers are exact
                 atol = 1e-13 * max(shape[0], shape[1]) * scale
                 np.testing.assert_allclose(actual[differ], leaf[differ], rtol=1e-12, atol=atol, err_msg=level)
     assert count > 0

@@ -17,9 +17,10 @@ from calibayes.kernels.dispatch import native_kernels
 from calibayes.kernels.forests import ONE_LEAF, forest_of
 from calibayes.kernels.gaussian_density import ClassTables
 from calibayes.kernels.level_counts import CellTotals, LabeledRows
-from calibayes.kernels.tree_nodes import HALF, Split, SplitOptions, byte_columns
+from calibayes.kernels.tree_nodes import HALF, LabeledScores, Split, SplitOptions, byte_columns
 from tests.kernel_versions import numpy_only
 from tests.kernels.native_cases import CASES
+from tests.kernels.tree_cases import TREE_CASES
 from tests.seeds import generator
 
 EXAMPLES = int(os.environ.get("CALIBAYES_FUZZ", "40"))
@@ -96,7 +97,11 @@ def in_other_layouts(rng: np.random.Generator, args: tuple[Any, ...], fixed: int
 
 
 def agree(actual: Any, expected: Any) -> None:
+    """Whole numbers are equal, others to rounding."""
     for one, other in zip(leaves(actual), leaves(expected), strict=True):
+        if other.dtype.kind in "iu":
+            np.testing.assert_array_equal(one, other)
+            continue
         scale = np.abs(other[np.isfinite(other)]).max(initial=1.0)
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12 * scale)
 
@@ -104,7 +109,7 @@ def agree(actual: Any, expected: Any) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_results_do_not_depend_on_the_memory_layout(name: str) -> None:
     # These kernels write into their first argument.
-    kernel, fixed = CASES[name].kernel, int(name in ("kernel_sums", "narrow_into"))
+    kernel, fixed = CASES[name].kernel, int(name in ("kernel_sums", "narrow_into", "add_factors"))
     for seed in range(max(EXAMPLES // 10, 1)):
         rng, every = random_arguments(name, seed)
         for args in every:
@@ -199,20 +204,23 @@ def small_arguments(n: int, d: int, k: int) -> dict[str, tuple[Any, ...]]:
     columns, rows = byte_columns(np.ones((n, d), np.uint8), np.full(d, 2)), np.arange(n, dtype=np.int32)
     packed, sides = np.full((n, k), HALF), np.ones(d, np.int8)
     options = SplitOptions(np.arange(d, dtype=np.int32), 0 * sides, 1.0, 1.0)
-    labeled = LabeledRows(labels, weight, 1 + k)
+    labeled, scored = LabeledRows(labels, weight, 1 + k), LabeledScores(weights, labels, weight)
+    no_rows, first_leaf, words = np.zeros(n, bool), np.zeros(n, np.int8), np.arange(n, dtype=np.uint64)
     no_pairs = np.zeros((2, 0), int), np.zeros((0, 3))
     return {
         "node_sums": (columns, rows, packed),
-        "best_split": (np.full((2 * d, k), HALF + 1), first, options),
-        "grow_tree": (columns, rows, packed, options, 3),
+        "best_split": (np.ones((2, 2 * d, k), np.int64), first, options),
+        "grow_tree": (columns, no_rows, packed, options, 3),
         "divide": (columns, rows, Split(1.0, 0, 1, False)),
         "leaf_codes": (columns, forest_of([ONE_LEAF])),
         "bin_codes": (x, [np.zeros(1)] * d),
         "bin_columns": (list(x.T), [np.zeros(1)] * d, 1.0),
-        "with_factors": (weights, np.zeros(n, np.int32), np.ones((2, k))),
-        "packed_residuals": (weights, labels, weight, 1.0, weight),
-        "leaf_sums": (weights, np.zeros(n, np.int32), labels, weight, 2, 1.0),
-        "whole_loss": (weights, labels, weight, 1.0),
+        "add_factors": (weights.copy(), first_leaf, np.ones((2, k))),
+        "packed_residuals": (scored, 1.0, np.ones(n, np.uint32)),
+        "leaf_sums": (scored, first_leaf, no_rows, 2, 1.0),
+        "whole_loss": (scored, ~no_rows, 1.0),
+        "row_hashes": (columns, np.ones(d, np.uint64), words),
+        "column_keys": (columns, words),
         "weighted_counts": (codes, weights, first),
         "look_up": (codes, flat, first),
         "fused_pass": (codes, flat, first, np.zeros(k), labels, *row_weights, 0.0, 0.0),
@@ -305,19 +313,15 @@ def test_results_in_the_memory_of_arguments_are_refused() -> None:
         module.distinct_positions(memory.view(np.float64), np.empty(3), memory)
 
 
-def test_residuals_that_no_integer_holds_are_zero() -> None:
-    packed = np.empty((3, 1), np.int64)
-    scales = np.array([np.nan, np.inf, 1e300])
-    native_kernels.module.packed_residuals(
-        np.full((3, 2), 0.5),
-        np.zeros(3, int),
-        scales,
-        1.0,
-        np.zeros(3),
-        native_kernels.module.Team(2),
-        packed,
-    )
+def test_numbers_that_no_integer_holds_are_zero() -> None:
+    module, team = native_kernels.module, native_kernels.module.Team(2)
+    packed, sums, rows = np.empty((3, 1), np.int64), np.zeros((3, 1, 2), np.int64), np.zeros(3, bool)
+    scored = np.full((3, 2), 0.5), np.zeros(3, np.int32), np.array([np.nan, np.inf, 1e300])
+    module.packed_residuals(*scored, 1.0, np.zeros(3, np.uint32), team, packed)
     assert packed.tolist() == [[0]] * 3
+    module.leaf_sums(scored[0], np.zeros(3, np.int8), *scored[1:], rows, 1.0, team, sums)
+    assert not sums.any()
+    assert module.whole_loss(*scored, ~rows, 1.0, 2.0**16, team) == 0
 
 
 def test_misaligned_arrays_are_refused_by_the_extension() -> None:
@@ -327,6 +331,114 @@ def test_misaligned_arrays_are_refused_by_the_extension() -> None:
         changed = (*args[:i], misaligned(args[i]), *args[i + 1 :])
         with pytest.raises(ValueError, match="aligned in memory"):
             module.look_up(*changed)
+
+
+def calls_of(name: str) -> list[tuple[str, tuple[Any, ...]]]:
+    """Calls of the extension module that a kernel makes for some valid arguments with rows."""
+    recorder, rng = Recorder(), generator([*name.encode()])
+    every = list(CASES[name].make(rng, 9, 3, 3))
+    for args in [every[i] for i in rng.permutation(len(every))[:6]]:
+        CASES[name].kernel.native(recorder, *copied(args))
+    return recorder.calls
+
+
+def is_refused(function: str, args: list[Any]) -> str:
+    """How a call is refused: the name of the exception and its message; empty if it is not."""
+    try:
+        getattr(native_kernels.module, function)(*args)
+    except (TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("name", TREE_CASES)
+def test_every_array_of_the_kernels_of_trees_is_aligned_and_of_its_type(name: str) -> None:
+    tried = 0
+    for function, args in calls_of(name):
+        for i, arg in enumerate(args):
+            if not isinstance(arg, np.ndarray) or not arg.size:
+                continue
+            tried += 1
+            other_types = [np.dtype(np.float16), *[arg.dtype.newbyteorder("S")][: arg.itemsize - 1]]
+            for other in (arg[None], *(np.zeros(arg.shape, kind) for kind in other_types)):
+                refusal = is_refused(function, [*args[:i], other, *args[i + 1 :]])
+                assert refusal.startswith("TypeError"), (i, other.dtype)
+            if arg.itemsize > 1:
+                refusal = is_refused(function, [*args[:i], misaligned(arg), *args[i + 1 :]])
+                assert "aligned in memory" in refusal, i
+    assert tried > 0
+
+
+TEAM_ARGUMENT = object()
+"""A team of threads, in its place."""
+THREE, TWO_CLASSES = np.zeros(3, np.int32), np.zeros((3, 2))
+NONE_HELD_OUT, NO_LEAVES, ONES = np.zeros(3, bool), np.zeros(3, np.int8), np.ones(3)
+WORDS, HASHES = np.zeros((2, 3), np.uint64), np.zeros(3, np.uint64)
+GROWTH_CALLS = {
+    "packed_residuals": (
+        TWO_CLASSES,
+        THREE,
+        ONES,
+        1.0,
+        np.zeros(3, np.uint32),
+        TEAM_ARGUMENT,
+        np.zeros((3, 1), int),
+    ),
+    "leaf_sums": (
+        *(TWO_CLASSES, NO_LEAVES, THREE, ONES, NONE_HELD_OUT, 1.0, TEAM_ARGUMENT),
+        np.zeros((3, 4, 2), int),
+    ),
+    "whole_loss": (TWO_CLASSES, THREE, ONES, NONE_HELD_OUT, 1.0, 9.0, TEAM_ARGUMENT),
+    "add_factors": (np.zeros((4, 2)), NO_LEAVES, TEAM_ARGUMENT, TWO_CLASSES.copy()),
+    "row_hashes": (WORDS, np.zeros((9, 256), np.uint64), TEAM_ARGUMENT, HASHES),
+    "column_keys": (WORDS, np.zeros(256, np.uint64), HASHES, TEAM_ARGUMENT, np.zeros(9, np.uint64)),
+    "node_sums": (WORDS, THREE, np.zeros((3, 1), int), np.arange(10), np.zeros((2, 9, 1), int)),
+}
+"""Valid calls of the extension module: three rows, nine columns in two words, two classes, four leaves."""
+BAD_ARGUMENTS = {
+    "labels of fewer rows": ("packed_residuals", 1, THREE[:2]),
+    "a label that is no class": ("packed_residuals", 1, THREE + 2),
+    "a negative label": ("leaf_sums", 2, THREE - 1),
+    "weights of some rows": ("whole_loss", 2, ONES[:2]),
+    "no weight": ("leaf_sums", 3, ONES[:0]),
+    "fractions of fewer rows": ("packed_residuals", 4, np.zeros(2, np.uint32)),
+    "numbers of both of two classes": ("packed_residuals", 6, np.zeros((3, 2), int)),
+    "scores of one class": ("packed_residuals", 0, TWO_CLASSES[:, :1].copy()),
+    "scores without a class": ("whole_loss", 0, TWO_CLASSES[:, :0].copy()),
+    "a leaf that there is not": ("leaf_sums", 1, NO_LEAVES + 4),
+    "a negative leaf": ("leaf_sums", 1, NO_LEAVES - 1),
+    "flags of fewer rows": ("leaf_sums", 4, NONE_HELD_OUT[:2]),
+    "flags of more rows": ("whole_loss", 3, np.zeros(4, bool)),
+    "sums of another number of classes": ("leaf_sums", 7, np.zeros((3, 4, 3), int)),
+    "two planes of sums": ("leaf_sums", 7, np.zeros((2, 4, 2), int)),
+    "no leaf": ("leaf_sums", 7, np.zeros((3, 0, 2), int)),
+    "factors of fewer leaves": ("add_factors", 0, np.zeros((0, 2))),
+    "factors of three classes": ("add_factors", 0, np.zeros((4, 3))),
+    "a leaf without factors": ("add_factors", 1, NO_LEAVES + 4),
+    "scores of fewer rows": ("add_factors", 3, TWO_CLASSES[:2].copy()),
+    "scores that cannot be written": ("add_factors", 3, frozen(TWO_CLASSES)),
+    "words of too few codes": ("row_hashes", 1, np.zeros((9, 255), np.uint64)),
+    "words of codes of seventeen columns": ("row_hashes", 1, np.zeros((17, 256), np.uint64)),
+    "words of codes of no column": ("row_hashes", 1, np.zeros((0, 256), np.uint64)),
+    "hashes of fewer rows": ("row_hashes", 3, HASHES[:2]),
+    "too few words of codes": ("column_keys", 1, np.zeros(255, np.uint64)),
+    "hashes of more rows": ("column_keys", 2, np.zeros(4, np.uint64)),
+    "keys of eight columns": ("column_keys", 4, np.zeros(8, np.uint64)),
+    "keys of no column": ("column_keys", 4, np.zeros(0, np.uint64)),
+    "a row outside of the table": ("node_sums", 1, THREE + 3),
+    "one plane of sums": ("node_sums", 4, np.zeros((1, 9, 1), int)),
+    "sums of fewer cells": ("node_sums", 4, np.zeros((2, 8, 1), int)),
+}
+"""A function, the position of an argument, and the value that it must refuse."""
+
+
+@pytest.mark.parametrize("name", BAD_ARGUMENTS)
+def test_sizes_and_codes_that_do_not_fit_are_refused(name: str) -> None:
+    function, place, value = BAD_ARGUMENTS[name]
+    team = native_kernels.module.Team(2)
+    args = [team if arg is TEAM_ARGUMENT else arg for arg in copied(GROWTH_CALLS[function])]
+    assert not is_refused(function, args)
+    assert is_refused(function, [*args[:place], value, *args[place + 1 :]])
 
 
 @pytest.mark.skipif("CALIBAYES_SANITIZED" in os.environ, reason="too slow with sanitizers")

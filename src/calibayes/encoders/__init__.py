@@ -25,6 +25,9 @@ Kernel densities on a grid, for which a bandwidth is in the units of the column:
 1.0
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from calibayes.encoders.bins import (
     AdaptiveBins,
     Grid,
@@ -37,10 +40,12 @@ from calibayes.encoders.bins import (
 )
 from calibayes.encoders.by_column_type import ByColumnType, MissingAsLevel
 from calibayes.encoders.dense import Dense, PrincipalComponents
-from calibayes.encoders.leaves import Leaves
 from calibayes.encoders.levels import Levels
 from calibayes.encoders.numbers import Clusters, Flags, Numbers
 from calibayes.encoders.schema import Schema
+
+if TYPE_CHECKING:
+    from calibayes.encoders.leaves import Leaves
 
 __all__ = [
     "AdaptiveBins",
@@ -62,3 +67,11 @@ __all__ = [
     "Schema",
     "UniformBins",
 ]
+
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
+
+    def __getattr__(name: str) -> Any:
+        """`Leaves`, imported at first use: the growth of trees is code that few models need."""
+        if name != "Leaves":
+            raise AttributeError(f"module 'calibayes.encoders' has no attribute {name!r}")
+        return import_module("calibayes.encoders.leaves").Leaves

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +19,19 @@ from calibayes.encoders.levels import Levels
 from calibayes.kernels import tree_growth
 from calibayes.kernels.dispatch import map_ranges
 from calibayes.kernels.forests import ONE_LEAF, Forest, forest_of, leaf_codes, path_terms
-from calibayes.kernels.level_counts import offsets, places_in_class
-from calibayes.kernels.posterior import log_normalize
-from calibayes.kernels.tree_growth import GrownForest, GrowthRows, GrowthSettings, Report, silent
+from calibayes.kernels.growth_rows import (
+    GrowthBlocks,
+    GrowthRows,
+    OneBlock,
+    RowMarks,
+    counted_rows,
+    one_or_all,
+)
+from calibayes.kernels.level_counts import offsets
+from calibayes.kernels.moments import RowCounts
+from calibayes.kernels.posterior import exact_log, exact_log_normalize
+from calibayes.kernels.row_keys import Keys, RowOrder, keys_of, row_order
+from calibayes.kernels.tree_growth import GrownForest, GrowthSettings, Report, silent
 from calibayes.kernels.tree_nodes import MOST_CODES, WORD, ByteColumns, byte_columns, first_cells
 from calibayes.tables.summary import TableSummary
 from calibayes.tables.table import Table
@@ -115,6 +126,13 @@ class OrderedBytes:
                 bytes_[:, place] = np.append(order, np.uint8(0))[column]  # code -1 is the last entry
         return bytes_
 
+    def one_block(self, table: Table, codes: Array, weight: Array, counts: RowCounts) -> OneBlock:
+        """Rows in memory to grow trees on, with class codes and weights (n,); those without a label are left out."""
+        columns, labeled = self.encode(table), codes >= 0
+        if not labeled.all():
+            columns, codes, weight = columns.rows(labeled), codes[labeled], weight[labeled]
+        return OneBlock(counted_rows(columns, codes, weight, counts))
+
     def same_codes(self, other: OrderedBytes) -> bool:
         """Whether another encoder gives the same bytes."""
         return is_same(self, other)
@@ -130,6 +148,8 @@ def _by_frequency(counts: Array) -> Array:
 
 # -- The leaves of trees as levels: columns that separate what a model of the classes leaves unexplained -----
 
+AS_WEIGHED = RowCounts()
+"""Weights are those of rows, and no counts."""
 HELD_OUT = 10
 """Of each class one row in so many is held out, to find out how many trees to grow."""
 FEW_ROWS, FOLDS = 500, 5
@@ -178,31 +198,44 @@ class Leaves(FixedLayout):
 
     data_dependence = "trees are grown on the training rows"
 
-    def fit(
-        self, summary: TableSummary, indices: Sequence[int], report: Report = silent, unit: float = 1.0
-    ) -> Leaves:
-        """This encoder fitted to the columns at ``indices``; weights are divided by ``unit``, the weight of one row."""
-        codes, weight = summary.codes, summary.weight / unit
-        if codes is None:
+    def fit(self, summary: TableSummary, indices: Sequence[int]) -> Leaves:
+        """This encoder fitted to the columns at ``indices``."""
+        return self.grown(summary, indices)[0]
+
+    def grown(
+        self,
+        summary: TableSummary,
+        indices: Sequence[int],
+        counts: RowCounts = AS_WEIGHED,
+        report: Report = silent,
+        seed: int = 0,
+    ) -> tuple[Leaves, Array]:
+        """This encoder fitted to the columns at ``indices``, and the weights of the rows in its leaves, (k, leaves).
+
+        These are in rows, as ``counts`` says. The ``seed`` chooses held-out rows.
+        """
+        if summary.codes is None:
             raise ValueError("Leaves needs the class codes of the rows")
-        encoder = OrderedBytes().fit(summary, indices)
-        columns, labeled = summary.encoded(encoder), codes >= 0
-        mass = np.bincount(codes[labeled], weight[labeled], minlength=1)
+        labeled = summary.codes >= 0
+        mass = np.bincount(summary.codes[labeled], summary.weight[labeled], minlength=1) / counts.unit
         if len(mass) < 2:
             raise ValueError("Leaves needs rows of two classes")
-        log_start = np.log(np.maximum(mass / mass.sum(), np.finfo(np.float64).tiny))
-        order = tree_growth.by_first_row(codes[labeled], len(log_start))
-        begin = np.broadcast_to(log_start[order], (len(codes), len(log_start)))
-        sample = GrowthRows(columns, np.argsort(order)[codes], weight, begin).only(labeled)
+        log_start = exact_log(np.maximum(mass / mass.sum(), np.finfo(np.float64).tiny))
+        encoder = OrderedBytes().fit(summary, indices)
+        blocks = summary.blocks(encoder, counts)
+        keys = keys_of(blocks, len(mass), seed)
+        order = np.argsort(keys.classes, kind="stable")
         sign = 1 if order[0] == 0 else -1  # the direction is that of the second of two classes in this order
         signs = dict(self.monotone)
         direction = sign * np.array([signs.get(j, 0) for j in indices], dtype=np.int8)
+        places = np.argsort(order).astype(np.int32)
+        sample = GrowthSample(blocks, keys, ordered_rows(blocks, keys), log_start[order], places)
         grown, losses = _grown(sample, self.settings, direction, report)
-        forest, log_factor = forest_of([ONE_LEAF]), np.zeros((len(log_start), 1))
+        forest, log_factor, leaf_mass = forest_of([ONE_LEAF]), np.zeros((len(mass), 1)), mass[:, None]
         if grown.forest.count:
-            forest, log_factor = grown.forest, grown.log_factor[np.argsort(order)]
+            forest, log_factor, leaf_mass = grown.forest, grown.log_factor[places], grown.mass[places]
         trees = forest, log_factor, log_start, losses
-        return Leaves(self.settings, self.monotone, tuple(indices), encoder, *trees)
+        return Leaves(self.settings, self.monotone, tuple(indices), encoder, *trees), leaf_mass
 
     def verify(self) -> None:
         """Raises ValueError unless the fields agree; see `calibayes.core.verify`."""
@@ -247,31 +280,59 @@ class Leaves(FixedLayout):
         ``mass`` (leaves,) are the weights of the training rows in each leaf: p(leaf | class) is their share times the
         factor of the leaf, normalized; what normalizes it belongs to the class.
         """
-        log_mass = np.log(np.maximum(mass, np.finfo(np.float64).tiny))
+        log_mass = exact_log(np.maximum(mass, np.finfo(np.float64).tiny))
         return self.normalized(self.log_factor + log_mass, self.log_start)
 
     def normalized(self, log_leaf: Array, log_class: Array) -> tuple[Array, Array]:
         """Log p(leaf | class) (k, leaves) and log p(class) (k,) in proportion to numbers that do not sum to 1."""
-        trees = [log_normalize(log_leaf[:, a:b]) for a, b in pairwise(offsets(self.forest.leaves))]
-        log_probability = np.concatenate([probability for probability, _ in trees], axis=1)
-        shifts = np.sum([evidence for _, evidence in trees], axis=0)
-        return log_probability, log_normalize((log_class + shifts)[None])[0][0]
+        trees = [exact_log_normalize(log_leaf[:, a:b]) for a, b in pairwise(offsets(self.forest.leaves))]
+        log_probability, shifts = np.concatenate([probability for probability, _ in trees], axis=1), log_class
+        for _, evidence in trees:  # one after another: sums of NumPy are in an order of its own
+            shifts = shifts + evidence
+        return log_probability, exact_log_normalize(shifts[None])[0][0]
+
+
+class GrowthSample(NamedTuple):
+    """Rows to grow trees on, and an order of them."""
+
+    blocks: GrowthBlocks
+    keys: Keys
+    order: RowOrder
+    log_start: Array
+    """Of the classes in their order, (k,)."""
+    places: Array
+    """Place of each class in this order, (k,) int32."""
+
+    def folds(self, held_out: Array) -> GrowthBlocks:
+        """The blocks, with the rows that each fold holds out, (folds, n)."""
+        return self.blocks.marked(RowMarks(self.log_start, self.places, self.order.fractions, held_out))
+
+
+def ordered_rows(blocks: GrowthBlocks, keys: Keys) -> RowOrder:
+    """An order of all rows, by their content."""
+    parts = blocks.each(partial(_hashed, keys))
+    hashes, labels = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    sizes, weights = [len(part[0]) for part in parts], [part[2] for part in parts]
+    return row_order(hashes, labels, one_or_all(weights, sizes))
+
+
+def _hashed(keys: Keys, rows: GrowthRows) -> tuple[Array, Array, Array]:
+    """Hashes, labels and weights of the rows of a block."""
+    return keys.hashes(rows), rows.labels, rows.weight
 
 
 def _grown(
-    sample: GrowthRows, settings: GrowthSettings, direction: Array, report: Report
+    sample: GrowthSample, settings: GrowthSettings, direction: Array, report: Report
 ) -> tuple[GrownForest, Array]:
     """Trees grown on a sample, and the log loss of held-out rows by number of trees."""
-    place = places_in_class(sample.labels)
+    place = sample.order.place
+    grow = partial(tree_growth.grow_forests, keys=sample.keys, direction=direction)
     if len(place) < FEW_ROWS and place.max() >= FOLDS - 1:
-        folds = [tree_growth.fold_of(sample, place % FOLDS == number) for number in range(FOLDS)]
-        losses = tree_growth.grow_forests(folds, settings, direction, report).losses
+        folds = place % FOLDS == np.arange(FOLDS)[:, None]
+        losses = grow(sample.folds(folds), FOLDS, settings, report=report).losses
         settings = replace(settings, trees=0 if np.isnan(losses).all() else int(np.nanargmin(losses)))
-        all_rows = tree_growth.fold_of(sample, np.zeros(len(place), dtype=bool))
-        return tree_growth.grow_forests([all_rows], settings, direction).forests[0], losses
+        nothing = sample.folds(np.zeros((1, len(place)), dtype=bool))
+        return grow(nothing, 1, settings, knows_end=True).forests[0], losses
     held_out = place % HELD_OUT == HELD_OUT // 2 - 1
-    if not sample.weight[held_out].any():
-        settings = replace(settings, trees=min(settings.trees, settings.patience))
-    fold = tree_growth.fold_of(sample, held_out)
-    (grown,), losses = tree_growth.grow_forests([fold], settings, direction, report)
+    (grown,), losses = grow(sample.folds(held_out[None]), 1, settings, report=report)
     return grown, losses

@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 from calibayes.core.named_arrays import total
 from calibayes.core.notices import collected_warnings
 from calibayes.core.protocols import Engine, Parts
-from calibayes.kernels.dispatch import ordered_map, reused_threads, thread_limit
+from calibayes.kernels.dispatch import most_threads, ordered_map, reused_threads, thread_limit
 
 
 class _BlasLimit:
@@ -123,6 +123,17 @@ def is_distributed(engine: Any) -> bool:
     False
     """
     return bool(getattr(engine, "is_distributed", False))
+
+
+def local_engine(engine: Engine) -> Engine:
+    """The engine, or one of this process if that is distributed: for functions that change something in this process.
+
+    Examples
+    --------
+    >>> local_engine(Serial())
+    Serial()
+    """
+    return engine_for(most_threads()) if is_distributed(engine) else engine
 
 
 def engine_for(n_jobs: int | None) -> Serial | Threads:

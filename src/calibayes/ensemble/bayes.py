@@ -15,16 +15,24 @@ from calibayes.core.verify import require
 from calibayes.engines import computing
 from calibayes.ensemble import standard_members
 from calibayes.ensemble.fitted_ensemble import FURTHER_TREES, TREES, FittedEnsemble
+from calibayes.ensemble.many_rows import many_rows
 from calibayes.ensemble.path_members import Member, PathMember
 from calibayes.ensemble.standard_members import STANDARD, member_of, named_members
-from calibayes.ensemble.training import MEMBER_ROWS, Deadline, EnsembleTraining
+from calibayes.ensemble.training import MEMBER_ROWS, ONE_FOREST, Deadline, EnsembleTraining
 from calibayes.estimators.discriminant_analysis import LinearDiscriminantAnalysis
 from calibayes.estimators.tabular import KernelNB
 from calibayes.families import ClassPrior
 from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.model import parameters
 from calibayes.model.attributes import FittedAttribute, delegate, on_one_state
-from calibayes.model.checked_rows import Reading, Rows, class_probabilities, kept_rows_line, new_table
+from calibayes.model.checked_rows import (
+    Reading,
+    Rows,
+    TrainingRows,
+    class_probabilities,
+    kept_rows_line,
+    new_table,
+)
 from calibayes.model.classifier import Classifier
 from calibayes.model.parameters import adopt, copy_without, estimator, unfitted_copy
 from calibayes.model.splits import divided, rows_by_weight
@@ -67,11 +75,13 @@ class PosteriorAverage(Classifier):
     kept_rows_ = FittedAttribute("kept_rows", "Largest number of training rows that a member keeps.")
     out_of_fold_error_ = FittedAttribute("error", "Error of the ensemble on held-out rows.")
 
-    def _members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
-        """Name -> member, or the reason why it is left out."""
+    def _members(
+        self, rows: Rows, classes: Array, beyond: TrainingRows | None = None
+    ) -> Mapping[str, Member | str]:
+        """Name -> member, or the reason why it is left out; ``rows`` may be some of those ``beyond``."""
         raise TypeError(f"{type(self).__name__} names no members")
 
-    def _growth(self, rows: Rows) -> GrowthSettings | None:
+    def _growth(self, rows: TrainingRows) -> GrowthSettings | None:
         """How trees are grown on the members; None if none are."""
         return None
 
@@ -99,21 +109,33 @@ class PosteriorAverage(Classifier):
         deadline = Deadline(self.time_limit)
         given = open_rows(X, y, sample_weight)
         with computing(self.engine, self.n_jobs) as engine:
-            reader, read = unfitted_copy(self), given.in_memory()
-            classes, rows = read.rows(reader, engine, Reading(self.class_weight))
-            everything = read.beyond
-            if everything is not None:
-                everything = replace(everything.weighted(self.class_weight), conversion=reader.conversion_)
+            reader = unfitted_copy(self)
+            classes, all_rows = given.rows(reader, engine, Reading(self.class_weight))
+            growth, seed = self._growth(all_rows), parameters.seed_of(self.random_state)
+            is_large = growth is not None and self.cv is None and len(all_rows.codes) >= ONE_FOREST
+            many = many_rows(all_rows, len(classes), seed) if is_large else None
+            rows = all_rows.in_memory() if many is None else many.member_rows
             rows = rows._replace(table=rows.table.with_cache())
-            members, growth = self._members(rows, classes), self._growth(rows)
-            seed, most = parameters.seed_of(self.random_state), None if growth is None else MEMBER_ROWS
-            division = divided(self.cv, rows, len(np.asarray(read.y)), seed, most)
+            beyond = all_rows if len(rows.codes) < len(all_rows.codes) else None
+            members = self._members(rows, classes, beyond)
+            n = len(np.asarray(given.y)) if np.ndim(given.y) else len(rows.codes)
+            division = divided(self.cv, rows, n, seed, None if growth is None else MEMBER_ROWS)
             progress = ProgressReporter(type(self).__name__, bool(self.verbose), 2 * len(members) + 1)
             training = EnsembleTraining(
-                members, classes, rows, division, engine, self.n_jobs, deadline, progress, growth, everything
+                members,
+                classes,
+                rows,
+                division,
+                engine,
+                self.n_jobs,
+                deadline,
+                progress,
+                growth,
+                beyond,
+                many,
             )
             fitted = self._completed(training.run(), training)
-        kept = given.kept(rows)
+        kept = given.kept(rows if many is None else many.rows)
         if TRAINING in kept:
             kept[OUT_OF_FOLD] = training.held_out
         return adopt(self, {**vars(reader), "fitted_": fitted, **kept})
@@ -345,12 +367,14 @@ class BayesClassifier(PosteriorAverage):
     trees_ = FittedAttribute("grown", "The trees that are grown on the members.")
     density_ = FittedAttribute("density", "The member with the density, before calibration.")
 
-    def _members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
-        learns_from_some = self.cv is None and self._growth(rows) is not None
+    def _members(
+        self, rows: Rows, classes: Array, beyond: TrainingRows | None = None
+    ) -> Mapping[str, Member | str]:
+        learns_from_some = self.cv is None and self._growth(beyond or rows) is not None
         k, most = len(classes), MEMBER_ROWS if learns_from_some else None
         given = self.families
         if given is None:
-            return standard_members.standard_members(None, rows, k, self.keep_rows, most)
+            return standard_members.standard_members(None, rows, k, self.keep_rows, most, beyond)
         if isinstance(given, str):
             raise ValueError(f"families must be a list, got {given!r}; for example [{given!r}]")
         entries = [entry for entry in given if entry != TREES]
@@ -363,10 +387,12 @@ class BayesClassifier(PosteriorAverage):
         if not self.keep_rows:
             for name, *parts in listed:
                 standard_members.refuse_kept_rows(name, *parts)
-        members = standard_members.standard_members(names, rows, k, most_rows=most) if names else {}
+        members = (
+            standard_members.standard_members(names, rows, k, most_rows=most, beyond=beyond) if names else {}
+        )
         return {name: members.get(name) or member_of(name, *parts) for name, *parts in listed}
 
-    def _growth(self, rows: Rows) -> GrowthSettings | None:
+    def _growth(self, rows: TrainingRows) -> GrowthSettings | None:
         is_large = rows_by_weight(rows) >= ROWS_FOR_TREES
         is_grown = is_large if self.families is None else TREES in list(self.families)
         return GrowthSettings() if is_grown else None
@@ -485,7 +511,9 @@ class PosteriorMixture(PosteriorAverage):
 
     models: Sequence[tuple[str, Any]] | None = None
 
-    def _members(self, rows: Rows, classes: Array) -> Mapping[str, Member | str]:
+    def _members(
+        self, rows: Rows, classes: Array, beyond: TrainingRows | None = None
+    ) -> Mapping[str, Member | str]:
         default = [("kernel", KernelNB()), ("linear", LinearDiscriminantAnalysis())]
         given = default if self.models is None else self.models
         return {name: member_of(name, *parts) for name, *parts in named_members(given)}

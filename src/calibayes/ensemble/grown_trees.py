@@ -36,7 +36,7 @@ class GrownTrees:
     log_factors : tuple of (k, leaves) arrays
         Log factors of the leaves of each forest, tree by tree.
     masses : tuple of (leaves,) arrays
-        Weights of the training rows in these leaves.
+        Weights of the rows in these leaves.
     losses : array
         Log loss of the held-out rows before the first round of trees and after each.
     """
@@ -79,4 +79,5 @@ class GrownTrees:
         """Sums of the log factors of the leaves of each forest, (n, k) each."""
         columns = self.bytes.encode(table)
         pairs = zip(self.forests, self.log_factors, strict=True)
-        return [forest_scores(columns, forest, log_factor) for forest, log_factor in pairs]
+        start = np.zeros(len(self.log_factors[0]))
+        return [forest_scores(columns, forest, log_factor, start) for forest, log_factor in pairs]

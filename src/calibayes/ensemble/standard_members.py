@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -19,7 +19,7 @@ from calibayes.estimators.generative import GenerativeClassifier
 from calibayes.families import Gaussian, WithinClasses
 from calibayes.families.covariance_shapes import TowardsSphere
 from calibayes.model.binding import Columns, every, is_family
-from calibayes.model.checked_rows import Rows, keeps_rows
+from calibayes.model.checked_rows import Rows, TrainingRows, keeps_rows
 from calibayes.model.estimator import GenerativeEstimator, traits_of
 from calibayes.model.recipe import TrainingOptions
 from calibayes.model.splits import rows_by_weight
@@ -251,14 +251,21 @@ passes is evaluated last."""
 
 
 def standard_members(
-    names: Sequence[str] | None, rows: Rows, k: int, keep_rows: bool = True, most_rows: int | None = None
+    names: Sequence[str] | None,
+    rows: Rows,
+    k: int,
+    keep_rows: bool = True,
+    most_rows: int | None = None,
+    beyond: TrainingRows | None = None,
 ) -> dict[str, Member | str]:
     """The members of these names, or the default ones; for a member that is left out, the reason.
 
     Without ``keep_rows`` the default ones are those that keep no training rows. Members are trained on about
-    ``most_rows`` if there are more.
+    ``most_rows`` if there are more. ``rows`` may be some of those ``beyond``.
     """
     size = _size(rows, k, most_rows)
+    if beyond is not None:
+        size = replace(size, rows=len(beyond.codes))
     if names is None:
         usable = {name: member for name, member in STANDARD.items() if keep_rows or not member.keeps_rows}
         names = [name for name, member in usable.items() if member.is_used(size)]

@@ -6,25 +6,32 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from calibayes.core.notices import ProgressReporter, counted, warn
 from calibayes.core.protocols import Array, Engine
-from calibayes.encoders.leaves import OrderedBytes
+from calibayes.encoders.leaves import OrderedBytes, ordered_rows
 from calibayes.encoders.schema import column_types
+from calibayes.engines.serial_and_threads import local_engine
 from calibayes.ensemble.fitted_ensemble import FREQUENCIES, FURTHER_TREES, TREES, FittedEnsemble
 from calibayes.ensemble.grown_trees import GrownTrees
 from calibayes.ensemble.path_members import EnsembleLoss, FoldContext, Member, MemberResult
 from calibayes.kernels import posterior, tree_growth
+from calibayes.kernels.growth_rows import GrowthBlocks, RowMarks
+from calibayes.kernels.moments import RowCounts
 from calibayes.kernels.posterior import held_out_scores, log_loss, mixture_weights
+from calibayes.kernels.row_keys import Keys, keys_of
 from calibayes.kernels.tree_growth import GrowthSettings
 from calibayes.kernels.tree_nodes import packed_classes
 from calibayes.model.checked_rows import Rows, TrainingRows, class_frequencies
 from calibayes.model.parameters import number
 from calibayes.model.splits import LEAST_OF_CLASS, Division, EvaluationFolds, some_of_each_class, unit_weight
 from calibayes.model.training_rows import HELD_OUT_ROWS, HeldOut
+
+if TYPE_CHECKING:
+    from calibayes.ensemble.many_rows import ManyRows
 
 SHARE = 0.5
 """Of the members' log posterior in the start of the growth."""
@@ -46,19 +53,44 @@ class GrowthTask(NamedTuple):
     Attributes
     ----------
     rows : Rows
-        All training rows.
+        Rows in memory, with those that are held out.
     log_members : (n, k) array
-        log p(class | x) of the members' average, for each row from members that were not trained on it.
-    held_out : sequence of (n,) booleans
-        The rows that each forest is not grown on.
+        log p(class | x) of the members' average, for each of these rows from members that were not trained on it.
+    blocks : GrowthBlocks
+        All rows, with their folds and the log scores that growth begins with.
+    keys : Keys
+        Of columns and classes.
+    encoder : OrderedBytes
+    held_out : sequence of integer arrays
+        Positions, among ``rows``, of those that each forest is not grown on, in the order of the blocks.
     report : callable
         Progress; a true result ends the growth.
     """
 
     rows: Rows
     log_members: Array
+    blocks: GrowthBlocks
+    keys: Keys
+    encoder: OrderedBytes
     held_out: Sequence[Array]
     report: tree_growth.Report = lambda rounds, loss: False
+
+
+def growth_task(
+    rows: Rows, log_members: Array, held_out: Sequence[Array], report: tree_growth.Report
+) -> GrowthTask:
+    """The task of growing a forest on all rows in memory but those of each fold, (n,) booleans."""
+    k, encoder = log_members.shape[1], OrderedBytes().fit(rows.summary, rows.table.used)
+    blocks = rows.summary.blocks(encoder, RowCounts(unit_weight(rows)))  # priors of trees are in rows
+    keys = keys_of(blocks, k)
+    order = np.argsort(keys.classes, kind="stable")
+    log_start, places = (
+        np.ascontiguousarray(SHARE * log_members[:, order]),
+        np.argsort(order).astype(np.int32),
+    )
+    marks = RowMarks(log_start, places, ordered_rows(blocks, keys).fractions, np.stack(held_out))
+    positions = [np.flatnonzero(mask) for mask in held_out]
+    return GrowthTask(rows, log_members, blocks.marked(marks), keys, encoder, positions, report)
 
 
 class HeldOutScores(NamedTuple):
@@ -74,22 +106,16 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
 
     None if the members alone are better on held-out rows, or no tree gains.
     """
-    rows = task.rows
-    encoder = OrderedBytes().fit(rows.summary, rows.table.used)
-    columns = encoder.encode(rows.table)
-    weight = rows.weight / unit_weight(rows)  # priors of trees are in rows
-    order = tree_growth.by_first_row(rows.codes, task.log_members.shape[1])
-    place = np.argsort(order)
-    log_start = SHARE * task.log_members[:, order]
-    sample = tree_growth.GrowthRows(columns, place[rows.codes], weight, log_start)
-    folds = [tree_growth.fold_of(sample, mask) for mask in task.held_out]
-    most = most_trees(settings, encoder.sizes, task)
-    grown = tree_growth.grow_forests(folds, replace(settings, trees=most), report=task.report)
+    rows, folds = task.rows, len(task.held_out)
+    place = np.argsort(np.argsort(task.keys.classes, kind="stable"))
+    most = replace(settings, trees=most_trees(settings, task.encoder.sizes, task))
+    grown = tree_growth.grow_forests(task.blocks, folds, most, task.keys, report=task.report)
     if not any(part.forest.count for part in grown.forests):
         return None
     out_of_fold = np.full(task.log_members.shape, np.nan)
-    for mask, part in zip(task.held_out, grown.forests, strict=True):
-        out_of_fold[mask] = posterior.log_normalize(part.held_out_scores)[0][:, place]
+    for fold, (positions, part) in enumerate(zip(task.held_out, grown.forests, strict=True)):
+        scores = np.concatenate(task.blocks.each(partial(tree_growth.held_out_scores, part, fold)))
+        out_of_fold[positions] = posterior.log_normalize(scores)[0][:, place]
     of_trees = _weight(task, out_of_fold)
     if of_trees == 0.0:
         return None
@@ -99,17 +125,17 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
         np.log(of_trees) + out_of_fold[predicted],
         np.log(max(1.0 - of_trees, np.finfo(np.float64).tiny)) + task.log_members[predicted],
     )
-    scores = held_out_scores(average[predicted], rows.codes[predicted], rows.weight[predicted])
+    held_out = held_out_scores(average[predicted], rows.codes[predicted], rows.weight[predicted])
     trees = GrownTrees(
         share=SHARE,
         weight=of_trees,
-        bytes=encoder,
+        bytes=task.encoder,
         forests=tuple(part.forest for part in grown.forests),
         log_factors=tuple(part.log_factor[place] for part in grown.forests),
-        masses=tuple(part.mass for part in grown.forests),
+        masses=tuple(part.mass.sum(axis=0) for part in grown.forests),
         losses=grown.losses,
     )
-    return trees, HeldOutScores(*scores, average)
+    return trees, HeldOutScores(*held_out, average)
 
 
 def most_trees(settings: GrowthSettings, sizes: Array, task: GrowthTask) -> int:
@@ -148,7 +174,9 @@ def _weight(task: GrowthTask, out_of_fold: Array) -> float:
 # -- The posteriors of held-out rows that the training of an ensemble makes, as the record `held_out_` -------
 
 
-def out_of_fold_record(log_p: Array, rows: Rows, everything: Rows, most: int = HELD_OUT_ROWS) -> HeldOut:
+def out_of_fold_record(
+    log_p: Array, rows: Rows, everything: TrainingRows, most: int = HELD_OUT_ROWS
+) -> HeldOut:
     """The record of rows (n, k), NaN for rows that were not held out; about ``most`` of them, all classes in proportion.
 
     Class weights do not count. Small classes have up to 50 rows, and weights are multiplied so that each class has the
@@ -174,8 +202,8 @@ LEAST_SHARE = 0.4
 MEMBER_ROWS = 10_000
 """Rows from which the members learn what trees are grown on, if there are more."""
 ONE_FOREST = 100_000
-"""Rows from which on one forest is grown, and the members' rows are held out (of a small class some of them only), instead
-of one for each fold."""
+"""Rows from which on one forest is grown on all of them, wherever they lie, and the members' rows are held out (of a small
+class some of them only), instead of one for each fold."""
 LONGEST = 1e300
 """Seconds of a fit without a limit."""
 TIME_TO_BEGIN = 0.2
@@ -306,6 +334,8 @@ class EnsembleTraining:
         compared on.
     everything : TrainingRows or None
         All rows of a source of which ``rows``, in memory, are a sample: members that learn from sums are trained on them.
+    many : ManyRows or None
+        All rows to grow trees on, if ``rows`` are those that the members learn from.
     """
 
     members: Mapping[str, Member | str]
@@ -318,6 +348,7 @@ class EnsembleTraining:
     progress: ProgressReporter
     growth: GrowthSettings | None = None
     everything: TrainingRows | None = None
+    many: ManyRows | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     results: dict[str, MemberResult] = field(default_factory=dict)
     held_out: HeldOut | None = None
@@ -326,6 +357,7 @@ class EnsembleTraining:
     def run(self) -> FittedEnsemble:
         """Evaluate, weigh and train the members, and grow trees on them."""
         trial, rows = self.division.compared_folds(), self.rows
+        grown_on = rows if self.many is None else self.many.rows
         context = self.context(trial)
         self._evaluate(context)
         if not self.results:
@@ -338,16 +370,16 @@ class EnsembleTraining:
         fitted = FittedEnsemble(
             classes=self.classes,
             names=rows.table.names,
-            class_frequencies=class_frequencies(rows.codes, rows.weight, self.classes),
+            class_frequencies=class_frequencies(grown_on.codes, grown_on.weight, self.classes),
             models=self._train(used, self.member_rows),
             weights=weighting.weights,
             paths={name: result.path for name, result in self.results.items()},
             skipped=self.skipped,
-            rows=len(rows.codes),
+            rows=len(grown_on.codes),
             tried_rows=round(len(rows.codes) * share),
             log_loss=weighting.log_loss,
             error=weighting.error,
-            schema=column_types(rows.summary),
+            schema=column_types(grown_on.summary),
         )
         if self.growth is not None and self.deadline.is_late(share=TIME_TO_BEGIN):
             self._skip(TREES, NO_TIME)
@@ -365,7 +397,7 @@ class EnsembleTraining:
         This takes about so many ``seconds``, and is left out if there is no time for it.
         """
         self.progress.begin_part(2 * len(self.members), TREES)
-        rows, compared, _, crossing = self.division
+        compared = self.division.compared
 
         late: list[int] = []
 
@@ -375,13 +407,11 @@ class EnsembleTraining:
                 late.append(rounds)
             return bool(late)
 
-        is_single = len(rows.codes) >= ONE_FOREST and not compared.all()
-        held_out = [self.division.compared_in_proportion()] if is_single else crossing
-        log_members = self._members_out_of_fold(fitted, context)
-        task = GrowthTask(rows, log_members, held_out, report)
+        task = self._growth_task(fitted, self._members_out_of_fold(fitted, context), report)
         grown = grown_trees(task, settings)
         if grown is None:
-            is_final = compared.all() or self.deadline.is_late(seconds)
+            is_trained = self.many is None and bool(compared.all())
+            is_final = is_trained or self.deadline.is_late(seconds)
             models = fitted.models if is_final else self._train(list(fitted.models), self.all_rows)
             if late:
                 self._skip(TREES, NO_TIME)
@@ -391,8 +421,21 @@ class EnsembleTraining:
         if problem := _early_end(trees, task, settings, bool(late)):
             self.skipped[FURTHER_TREES] = problem
             warn(f"{FURTHER_TREES} are left out: {problem}", SkippedMemberWarning)
-        self.held_out = out_of_fold_record(scores.out_of_fold, rows, rows)
+        everything = self.division.rows if self.many is None else self.many.rows
+        self.held_out = out_of_fold_record(scores.out_of_fold, task.rows, everything)
         return replace(fitted, grown=trees, log_loss=scores.log_loss, error=scores.error)
+
+    def _growth_task(
+        self, fitted: FittedEnsemble, log_members: Array, report: tree_growth.Report
+    ) -> GrowthTask:
+        """What trees are grown on, given the members' out-of-fold predictions."""
+        rows, _, _, crossing = self.division
+        if self.many is None:
+            return growth_task(rows, log_members, crossing, report)
+        out_of_fold = np.empty((len(self.rows.codes), len(self.classes)))
+        out_of_fold[np.searchsorted(self.rows.positions, rows.positions)] = log_members
+        average = lambda table: fitted.average(fitted.member_predictions(table))
+        return self.many.task(average, out_of_fold, report)
 
     def _members_out_of_fold(self, fitted: FittedEnsemble, context: FoldContext) -> Array:
         """log p(class | x) of the members' average for all rows, (n, k), each from members that have not seen it."""
@@ -418,14 +461,17 @@ class EnsembleTraining:
         for mask, fold_rows in zip(masks, training, strict=True):
             constant[mask] = np.log(class_frequencies(fold_rows.codes, fold_rows.weight, self.classes))
         is_late = self.deadline.is_late
+        # Rows in memory that members learn from are few: sending them to a cluster takes longer than to train there.
+        engine = self.engine if self.many is None else local_engine(self.engine)
         return FoldContext(
-            rows, self.classes, masks, training, constant, self.engine, self.n_jobs, is_late=is_late
+            rows, self.classes, masks, training, constant, engine, self.n_jobs, is_late=is_late
         )
 
     @property
     def all_rows(self) -> FoldContext:
         """The context of training on all rows."""
-        return replace(self.context(EvaluationFolds(self.rows, [])), everything=self.everything)
+        context = self.context(EvaluationFolds(self.rows, []))
+        return replace(context, everything=self.everything, engine=self.engine)
 
     @property
     def member_rows(self) -> FoldContext:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Self, cast
 
@@ -22,10 +22,11 @@ from calibayes.families import Categorical
 from calibayes.families.joint_model import PRIOR
 from calibayes.kernels.forests import MOST_LEAVES
 from calibayes.kernels.level_counts import look_up, offsets
-from calibayes.kernels.tree_growth import MOST_TREES, GrowthSettings, Report, leaf_changes
+from calibayes.kernels.moments import RowCounts
+from calibayes.kernels.posterior import exact_log_normalize
+from calibayes.kernels.tree_growth import MOST_TREES, GrowthSettings, Report, forest_scores, leaf_changes
 from calibayes.learn import Run, as_arrays, data_sums, learn, problem_of
 from calibayes.learn.starts_and_stops import stop_named
-from calibayes.learn.train import prepared
 from calibayes.model import parameters
 from calibayes.model.attributes import Note, fitted_of, on_one_state
 from calibayes.model.binding import ColumnBinding, every, position
@@ -34,11 +35,13 @@ from calibayes.model.delegates import feature
 from calibayes.model.estimator import GenerativeEstimator, Traits, holding, known_rows
 from calibayes.model.fitted import ROUNDING, Fitted, begin, known_classes
 from calibayes.model.parameters import adopt, estimator, unfitted_copy
+from calibayes.model.predict import log_posterior
 from calibayes.model.recipe import Assembly, Recipe, Specification, assemble
-from calibayes.model.splits import expand_counts, unit_weight
+from calibayes.model.splits import row_counts, unit_weight
 from calibayes.model.table_inputs import TableInput, open_rows
 from calibayes.model.training_rows import forget_rows
 from calibayes.tables.summary import TableSummary
+from calibayes.tables.table import Table
 
 # -- Train a model of leaves: grow the trees, then let a rule calibrate all leaves together ------------------
 
@@ -46,41 +49,47 @@ TREES = "trees"
 """Name of the family over the leaves."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class GrowingLeaves:
-    """`Leaves` that report each tree while they are fitted, and divide weights by that of one row: priors are in rows."""
+    """`Leaves` that report each tree while they are fitted, and know how rows count."""
 
     leaves: Leaves
     report: Report
-    unit: float
+    counts: RowCounts
+    seed: int
+    mass: Array = field(default_factory=lambda: np.zeros((0, 0)), init=False)
+    """Weights of the training rows by class and leaf, (k, leaves), once they are fitted."""
 
     def fit(self, summary: TableSummary, indices: Sequence[int]) -> Leaves:
-        return self.leaves.fit(summary, indices, self.report, self.unit)
+        leaves, mass = self.leaves.grown(summary, indices, self.counts, self.report, self.seed)
+        self.mass = mass * self.counts.unit
+        return leaves
 
     encode = Leaves.encode
 
 
-def grown_model(recipe: Recipe, classes: Array, rows: Rows) -> Fitted:
+def grown_model(recipe: Recipe, classes: Array, rows: TrainingRows) -> Fitted:
     """Grow trees on the rows; then at most ``recipe.max_iter`` updates of the rule on all leaves."""
     require_every_class(classes, rows)
-    assembly, k = assemble(recipe, rows, classes), len(classes)
-    source, engine = assembly.source(rows), recipe.engine
-    data = data_sums(assembly.model, source, engine, k)
-    model = prepared(assembly.model, data, source, engine, k)
+    assembly = assemble(recipe, rows, classes)
+    mass = assembly.notes[TREES].mass
     leaves = cast(Leaves, assembly.binding.encoders[TREES])
-    start = recipe.rule.begin(model, grown_statistics(leaves, data.statistics))
+    of_class = mass[:, : leaves.forest.leaves[0]].sum(axis=1)
+    data: ModelArrays = {PRIOR: {"count": of_class}, TREES: {"count": mass}}
+    model = assembly.model.prepare(data)
+    start = recipe.rule.begin(model, grown_statistics(leaves, data))
     run = Run(model, recipe.rule, start, stop=stop_named(recipe.stop, recipe.rule), limit=recipe.max_iter)
     notes = {"trees": leaves.forest.count, "held_out_log_loss": leaves.losses}
-    fitted = begin(assembly._replace(model=model, notes=notes), recipe.rule, data.statistics)
+    fitted = begin(assembly._replace(model=model, notes=notes), recipe.rule, data)
     if recipe.max_iter:
-        learn([run], source, engine, recipe.callbacks)
+        learn([run], assembly.source(rows), recipe.engine, recipe.callbacks)
         fitted = replace(fitted, history=as_arrays(run.history), best_iter=run.best_iter)
         if problem := problem_of(run):
             warn(problem, ConvergenceWarning)
     return replace(fitted, n_iter=max(run.updates, 1)).after(run)
 
 
-def require_every_class(classes: Array, rows: Rows) -> None:
+def require_every_class(classes: Array, rows: TrainingRows) -> None:
     """Raise ValueError if a class has no rows, before trees are grown."""
     weight = np.bincount(rows.codes, rows.weight, minlength=len(classes))
     if empty := classes[weight == 0].tolist():
@@ -334,8 +343,10 @@ class CalibratedTrees(GenerativeEstimator):
             progress.after_tree(trees, loss, self.max_trees)
             return False
 
-        family = (TREES, Categorical(), every, GrowingLeaves(leaves, report, unit_weight(rows)))
-        return Specification([family], self._class_prior(len(classes)))
+        seed = parameters.seed_of(self.random_state)
+        growing = GrowingLeaves(leaves, report, row_counts(rows, len(classes)), seed)
+        family = (TREES, Categorical(), every, growing)
+        return Specification([family], self._class_prior(len(classes)), {TREES: growing})
 
     def _directions(self, table: TableSummary, k: int) -> tuple[tuple[int, int], ...]:
         """Positions and directions of monotone columns."""
@@ -392,9 +403,8 @@ class CalibratedTrees(GenerativeEstimator):
             reader, recipe = unfitted_copy(self), self._recipe(engine)
             self._settings()
             how = Reading(self.class_weight, classes=classes, least_weight=0.0)
-            classes, rows = given.in_memory().rows(reader, engine, how)
-            expanded = expand_counts(rows, parameters.seed_of(self.random_state))
-            fitted = grown_model(recipe, classes, expanded)
+            classes, rows = given.rows(reader, engine, how)
+            fitted = grown_model(recipe, classes, rows)
         return adopt(self, {**vars(reader), "fitted_": fitted, **given.kept(rows)})
 
     @on_one_state
@@ -411,6 +421,12 @@ class CalibratedTrees(GenerativeEstimator):
         if np.isnan(losses[0]):
             return f"{trees}, no rows held out"
         return f"{trees}, log loss {losses.min():.4g} on held-out rows (class frequencies alone: {losses[0]:.4g})"
+
+    def _log_posterior(self, table: Table, engine: Engine) -> Array:
+        """log p(class | x), (n, k), with the same bits everywhere: the leaves of one tree after another."""
+        fitted, leaves = self.fitted_, self.leaves_
+        scores = forest_scores(leaves.bytes.encode(table), leaves.forest, *_log_probabilities(fitted))
+        return log_posterior(fitted, table, engine, exact_log_normalize(scores)[0])
 
     # -- leaf counts -----------------------------------------------------------------------------------------------
 

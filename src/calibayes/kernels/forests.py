@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,9 @@ from calibayes.kernels.dispatch import as_int64, as_type, native_team, twin
 from calibayes.kernels.tree_nodes import Bounds, ByteColumns, Split, SplitOptions
 
 # -- Grow one tree: split the leaf of the largest gain until there are enough leaves or nothing is gained ----
+#
+# Rows in memory are divided by native code, node by node. Rows in blocks, wherever they lie, are divided in passes over all
+# blocks. Both find the same tree, since sums are whole numbers.
 
 MANY_CELLS = 2**20
 """Rows times columns from which on threads share the work on a tree."""
@@ -38,115 +42,188 @@ class GrownTree(NamedTuple):
     """A tree, and what its growth found."""
 
     tree: TreeNodes
-    codes: Array
-    """Number of the leaf of each row that it was grown on, -1 for other rows, (n,) int32."""
     bounds: Array
     """`Bounds` of the leaves, (leaves, 2)."""
 
 
-@dataclass
-class _Leaf:
-    """A leaf that may be split."""
+class SplitRequest(NamedTuple):
+    """A node whose rows are to be divided. Nodes are numbered in the order in which they are divided, the root is 0."""
 
     node: int
-    rows: Array
+    split: Split
+    left: int
+    right: int
+    """Numbers of the new nodes."""
+    is_left_summed: bool
+    """Whether the sums of the left one are wanted; those of the other one follow by subtraction."""
+
+
+SplitSums = Callable[[Sequence[SplitRequest]], Array]
+"""Divides nodes and returns the sums of one child of each, (m, 2, cells, c): one pass over the rows."""
+
+
+@dataclass(eq=False)
+class _Node:
+    """A node of a growing tree: its sums as long as it is not divided, and then its children."""
+
+    number: int
     sums: Array
     bounds: Bounds
     split: Split
+    children: tuple[_Node, ...] = ()
 
 
-@dataclass
-class _Growth:
-    """A tree while it grows."""
+class _Replay(NamedTuple):
+    """A tree as far as it is known."""
 
-    columns: ByteColumns
+    nodes: list[tuple[_Node, tuple[int, int] | None]]
+    """The nodes in the order of the tree, and the places of their children."""
+    wanted: list[_Node]
+    """Leaves to be divided before the growth can go on; empty if it is over."""
+
+
+def best_first(
+    first: Array, options: SplitOptions, most_leaves: int, sums: Array, split_sums: SplitSums
+) -> GrownTree:
+    """The tree that splits the leaf of the largest gain, until there are so many leaves or nothing is gained.
+
+    ``sums`` are those of all rows. Leaves that will be split next, as far as one can tell, are divided in one pass: the tree is
+    the same as if they were divided one by one, and needs few passes.
+    """
+
+    def node(number: int, own: Array, bounds: Bounds) -> _Node:
+        return _Node(number, own, bounds, tree_nodes.best_split(own, first, options, bounds))
+
+    root, numbers = node(0, sums, tree_nodes.UNBOUNDED), count(1)
+    while (known := _replay(root, most_leaves)).wanted:
+        requests = [
+            SplitRequest(leaf.number, leaf.split, next(numbers), next(numbers), _is_left_smaller(leaf, first))
+            for leaf in known.wanted
+        ]
+        for leaf, request, own in zip(known.wanted, requests, split_sums(requests), strict=True):
+            other = leaf.sums - own
+            left, right = (own, other) if request.is_left_summed else (other, own)
+            below, above = _child_bounds(leaf, first, options, left, right)
+            leaf.children = node(request.left, left, below), node(request.right, right, above)
+            leaf.sums = leaf.sums[:, :0]
+    return _grown(known.nodes)
+
+
+def _replay(root: _Node, most_leaves: int) -> _Replay:
+    """Split leaf after leaf, that of the largest gain, the first of equal ones; those whose children are unknown are wanted."""
+    nodes: list[tuple[_Node, tuple[int, int] | None]] = [(root, None)]
+    open_, leaves = [0], 1
+    wanted: list[_Node] = []
+    while leaves < most_leaves and open_:
+        place = max(open_, key=lambda place: (nodes[place][0].split.gain, -place))
+        node = nodes[place][0]
+        if node.split.gain <= 0:
+            break
+        open_.remove(place)
+        leaves += 1
+        if not node.children:
+            wanted.append(node)
+            continue
+        new = len(nodes), len(nodes) + 1
+        nodes[place] = node, new
+        nodes += [(child, None) for child in node.children]
+        open_ += new
+    return _Replay(nodes, wanted)
+
+
+def _is_left_smaller(leaf: _Node, first: Array) -> bool:
+    """Whether the left child has less variance, and hence, as a rule, fewer rows."""
+    begin, most = int(first[leaf.split.column]), leaf.split.most
+    variance = leaf.sums[1, begin : int(first[leaf.split.column + 1])].sum(axis=1)
+    left = variance[1 : most + 1].sum() + (variance[0] if leaf.split.missing_left else 0)
+    return bool(2 * left < variance.sum())
+
+
+def _child_bounds(
+    leaf: _Node, first: Array, options: SplitOptions, left: Array, right: Array
+) -> tuple[Bounds, Bounds]:
+    """Bounds of both children: on either side of the mean of their changes, if the column has a direction."""
+    direction = int(options.direction[leaf.split.column])
+    if not direction:
+        return leaf.bounds, leaf.bounds
+    totals = np.stack([sums[:, : first[1]].sum(axis=1) for sums in (left, right)], axis=1)
+    of_left, of_right = np.clip(tree_nodes.log_odds_change(totals, options.prior), *leaf.bounds)
+    middle = float((of_left + of_right) / 2.0)
+    lower, upper = Bounds(leaf.bounds.low, middle), Bounds(middle, leaf.bounds.high)
+    return (lower, upper) if direction > 0 else (upper, lower)
+
+
+def _grown(nodes: list[tuple[_Node, tuple[int, int] | None]]) -> GrownTree:
+    """The tree of these nodes, its leaves numbered in their order."""
+    column, children = np.full(len(nodes), -1, dtype=np.int32), np.zeros((len(nodes), 2), dtype=np.int32)
+    most, missing_left = np.zeros(len(nodes), dtype=np.uint8), np.zeros(len(nodes), dtype=np.bool_)
+    bounds: list[Bounds] = []
+    for place, (node, below) in enumerate(nodes):
+        if below is None:
+            children[place] = len(bounds)
+            bounds.append(node.bounds)
+        else:
+            split, children[place] = node.split, below
+            column[place], most[place], missing_left[place] = split.column, split.most, split.missing_left
+    return GrownTree(TreeNodes(column, most, missing_left, children), np.array(bounds))
+
+
+@dataclass(eq=False)
+class DividedRows:
+    """Rows by node, with packed residuals (n, c)."""
+
     packed: Array
-    options: SplitOptions
-    leaves: list[_Leaf] = field(default_factory=list)
-    nodes: list[tuple[Split, int, int] | None] = field(default_factory=list)
+    rows: dict[int, Array]
+    """Node -> its rows, int32."""
 
-    def add(self, rows: Array, sums: Array, bounds: Bounds) -> None:
-        """A new leaf with its best split."""
-        split = tree_nodes.best_split(sums, self.columns.first, self.options, bounds)
-        self.leaves.append(_Leaf(len(self.nodes), rows, sums, bounds, split))
-        self.nodes.append(None)
+    def sums(self, columns: ByteColumns, node: int) -> Array:
+        """Sums over the rows of a node, (2, cells, c)."""
+        return tree_nodes.node_sums(columns, self.rows[node], self.packed)
 
-    def split_best(self) -> bool:
-        """Split the leaf of the largest gain, the first of equal ones; False if no split gains."""
-        leaf = max(self.leaves, key=lambda leaf: (leaf.split.gain, -leaf.node))
-        if leaf.split.gain <= 0:
-            return False
-        left, right = tree_nodes.divide(self.columns, leaf.rows, leaf.split)
-        is_left_smaller = len(left) < len(right)
-        sums = tree_nodes.node_sums(self.columns, left if is_left_smaller else right, self.packed)
-        leaf.sums -= sums
-        of_left, of_right = (sums, leaf.sums) if is_left_smaller else (leaf.sums, sums)
-        self.leaves.remove(leaf)
-        self.nodes[leaf.node] = (leaf.split, len(self.nodes), len(self.nodes) + 1)
-        below, above = self._child_bounds(leaf, of_left, of_right)
-        self.add(left, of_left, below)
-        self.add(right, of_right, above)
-        return True
+    def divide(self, columns: ByteColumns, request: SplitRequest) -> None:
+        """Divide the rows of a node."""
+        halves = tree_nodes.divide(columns, self.rows.pop(request.node), request.split)
+        self.rows[request.left], self.rows[request.right] = halves
 
-    def _child_bounds(self, leaf: _Leaf, left: Array, right: Array) -> tuple[Bounds, Bounds]:
-        """Bounds of both children: on either side of the mean of their changes, if the column has a direction."""
-        direction = int(self.options.direction[leaf.split.column])
-        if not direction:
-            return leaf.bounds, leaf.bounds
-        codes = self.columns.first[1]
-        totals = np.stack([sums[:codes].sum(axis=0) for sums in (left, right)])
-        of_left, of_right = np.clip(tree_nodes.log_odds_change(totals, self.options.prior), *leaf.bounds)
-        middle = float((of_left + of_right) / 2.0)
-        lower, upper = Bounds(leaf.bounds.low, middle), Bounds(middle, leaf.bounds.high)
-        return (lower, upper) if direction > 0 else (upper, lower)
+    def split_sums(self, columns: ByteColumns, requests: Sequence[SplitRequest]) -> Array:
+        """Divide nodes and return the sums of one child of each, (m, 2, cells, c)."""
+        for request in requests:
+            self.divide(columns, request)
+        summed = [request.left if request.is_left_summed else request.right for request in requests]
+        return np.stack([self.sums(columns, node) for node in summed])
+
+
+def training_rows(held_out: Array) -> Array:
+    """The rows where ``held_out`` (n,) is false, int32."""
+    return np.flatnonzero(~held_out).astype(np.int32)
 
 
 def native_grow_tree(
-    module: Any, columns: ByteColumns, rows: Array, packed: Array, options: SplitOptions, most_leaves: int
+    module: Any, columns: ByteColumns, held_out: Array, packed: Array, options: SplitOptions, most_leaves: int
 ) -> Any:
     if not columns.d or not packed.shape[1]:
         return NotImplemented
-    team = native_team(module) if len(rows) * columns.d >= MANY_CELLS else module.Team(1)
+    team = native_team(module) if columns.n * columns.d >= MANY_CELLS else module.Team(1)
     size = 2 * most_leaves - 1
     column, children = np.empty(size, dtype=np.int32), np.empty((size, 2), dtype=np.int32)
     most, missing_left = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.bool_)
-    codes, bounds = np.full(columns.n, -1, dtype=np.int32), np.empty((most_leaves, 2))
-    arrays = (column, most, missing_left, children, codes, bounds)
+    bounds = np.empty((most_leaves, 2))
     words, first = columns.in_memory()
-    numbers = as_type(rows, np.int32), as_int64(packed)
+    numbers = as_type(held_out, np.bool_), as_int64(packed)
+    arrays = (column, most, missing_left, children, bounds)
     nodes = module.grow_tree(words, *numbers, first, *options.in_memory(), most_leaves, team, *arrays)
     tree = TreeNodes(*(array[:nodes].copy() for array in (column, most, missing_left, children)))
-    return GrownTree(tree, codes, bounds[: (nodes + 1) // 2].copy())
+    return GrownTree(tree, bounds[: (nodes + 1) // 2].copy())
 
 
 @twin(native_grow_tree)
 def grow_tree(
-    columns: ByteColumns, rows: Array, packed: Array, options: SplitOptions, most_leaves: int
+    columns: ByteColumns, held_out: Array, packed: Array, options: SplitOptions, most_leaves: int
 ) -> GrownTree:
-    """A tree over some rows (int32), given packed residuals and variances of all rows, (n, c)."""
-    growth = _Growth(columns, packed, options)
-    growth.add(rows, tree_nodes.node_sums(columns, rows, packed), tree_nodes.UNBOUNDED)
-    while len(growth.leaves) < most_leaves and growth.split_best():
-        pass
-    leaves = sorted(growth.leaves, key=lambda leaf: leaf.node)
-    codes = np.full(columns.n, -1, dtype=np.int32)
-    for number, leaf in enumerate(leaves):
-        codes[leaf.rows] = number
-    bounds = np.array([leaf.bounds for leaf in leaves])
-    return GrownTree(_tree(growth.nodes, [leaf.node for leaf in leaves]), codes, bounds)
-
-
-def _tree(nodes: list[tuple[Split, int, int] | None], leaves: list[int]) -> TreeNodes:
-    column, children = np.full(len(nodes), -1, dtype=np.int32), np.zeros((len(nodes), 2), dtype=np.int32)
-    most, missing_left = np.zeros(len(nodes), dtype=np.uint8), np.zeros(len(nodes), dtype=np.bool_)
-    for place, node in enumerate(nodes):
-        if node is not None:
-            split, *both = node
-            column[place], most[place], missing_left[place] = split.column, split.most, split.missing_left
-            children[place] = both
-    for number, place in enumerate(leaves):
-        children[place] = number
-    return TreeNodes(column, most, missing_left, children)
+    """`best_first` on the rows that are not held out, given packed residuals and variances (n, c)."""
+    rows = DividedRows(packed, {0: training_rows(held_out)})
+    split_sums = partial(rows.split_sums, columns)
+    return best_first(columns.first, options, most_leaves, rows.sums(columns, 0), split_sums)
 
 
 # -- Many trees in one set of arrays, and the leaves of rows in all of them ----------------------------------

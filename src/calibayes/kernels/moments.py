@@ -302,6 +302,25 @@ def weight_of_one(weight: Array) -> float:
     return top * float(relative @ relative / relative.sum()) if counts is None else count_of_one(counts)
 
 
+class RowCounts(NamedTuple):
+    """How rows count by their weights."""
+
+    unit: float = 1.0
+    """The weight of one row: priors of trees are in rows."""
+    one: float = 0.0
+    """The sample weight of one copy of a row; 0 if weights are no counts."""
+    factor: Array = np.ones(1)
+    """Class weights, (k,), or (1,) for all."""
+
+    def copies(self, labels: Array, weight: Array) -> Array | None:
+        """How often each row counts, (n,); None: once."""
+        if not self.one:
+            return None
+        factor = self.factor if len(self.factor) == 1 else self.factor[labels]
+        copies = np.maximum(np.rint(weight / factor / self.one), 1.0).astype(np.int64)
+        return copies if (copies > 1).any() else None
+
+
 # -- Shrinkage of a sample covariance towards a multiple of the identity (Ledoit and Wolf 2004) --------------
 
 

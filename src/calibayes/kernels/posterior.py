@@ -472,3 +472,11 @@ def exact_posterior(scores: Array) -> ExactPosterior:
     for power in powers.T[1:]:  # one class after another: sums of NumPy are in an order of its own
         total = total + power
     return ExactPosterior(powers / total[:, None], shifted, exact_log(total))
+
+
+def exact_log_normalize(scores: Array) -> tuple[Array, Array]:
+    """`log_normalize` of log scores (n, k), with the same bits everywhere: log probabilities (n, k) and log evidence (n,)."""
+    _, shifted, log_sum = exact_posterior(scores)
+    top = scores.max(axis=1)
+    evidence = np.where(np.isfinite(top), top + log_sum, top)
+    return shifted - log_sum[:, None], evidence

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,16 +19,11 @@ from calibayes.core.protocols import Array
 from calibayes.core.verify import require_number
 from calibayes.kernels import tree_nodes
 from calibayes.kernels.dispatch import map_items, map_ranges, most_threads, reused_threads
-from calibayes.kernels.forests import (
-    MANY_CELLS,
-    MOST_LEAVES,
-    Forest,
-    TreeNodes,
-    forest_of,
-    grow_tree,
-    leaf_codes,
-)
-from calibayes.kernels.level_counts import look_up, offsets
+from calibayes.kernels.forests import MANY_CELLS, MOST_LEAVES, Forest, TreeNodes, forest_of, leaf_codes
+from calibayes.kernels.growth_rows import FoldRows, GrowthBlocks, GrowthRows, new_growth
+from calibayes.kernels.level_counts import offsets
+from calibayes.kernels.row_keys import Keys
+from calibayes.kernels.tree_nodes import LabeledScores, LeafSums, SplitOptions, Units, packed_classes
 
 MOST_TREES = 100_000
 """Largest number of trees."""
@@ -83,42 +79,11 @@ class GrowthSettings:
             require_number(name, getattr(self, name), 1e-6)
 
 
-def full_steps(sums: tree_nodes.LeafSums, prior: float) -> Array:
+def full_steps(sums: LeafSums, units: float, prior: float) -> Array:
     """The full step of each leaf and class, (leaves, k)."""
-    return np.asarray(np.clip(sums.residual / (sums.variance + prior), -LARGEST_STEP, LARGEST_STEP))
-
-
-class GrowthRows(NamedTuple):
-    """Rows with labels, and the log scores (n, k) that growth begins with."""
-
-    columns: tree_nodes.ByteColumns
-    labels: Array
-    weight: Array
-    log_scores: Array
-
-    def only(self, rows: Array) -> GrowthRows:
-        """The rows where ``rows`` is true."""
-        return GrowthRows(self.columns.rows(rows), *(array[rows] for array in self[1:]))
-
-
-def by_first_row(labels: Array, k: int) -> Array:
-    """The classes in the order of their first rows, (k,): in this order, sums over classes do not depend on their names."""
-    distinct, first = np.unique(labels, return_index=True)
-    position = np.full(k, len(labels))
-    position[distinct] = first
-    return np.argsort(position, kind="stable")
-
-
-class GrowthFold(NamedTuple):
-    """Rows to grow trees on, and rows that tell how many."""
-
-    training: GrowthRows
-    held_out: GrowthRows
-
-
-def fold_of(sample: GrowthRows, held_out: Array) -> GrowthFold:
-    """The fold that holds out the rows where ``held_out`` (n,) is true."""
-    return GrowthFold(sample.only(~held_out), sample.only(held_out))
+    return np.asarray(
+        np.clip((sums.residual / units) / (sums.variance / units + prior), -LARGEST_STEP, LARGEST_STEP)
+    )
 
 
 class GrownForest(NamedTuple):
@@ -128,9 +93,7 @@ class GrownForest(NamedTuple):
     log_factor: Array
     """Of each class and leaf, the leaves of all trees side by side, (k, leaves)."""
     mass: Array
-    """Weights of the training rows in these leaves, (leaves,)."""
-    held_out_scores: Array
-    """Log scores of the held-out rows, (n, k)."""
+    """Weights of all rows in these leaves by class, (k, leaves)."""
 
 
 class GrownForests(NamedTuple):
@@ -141,56 +104,48 @@ class GrownForests(NamedTuple):
     """Before the first round, and after each, also of rounds whose trees were left out; NaN without held-out rows."""
 
 
+class AddedTree(NamedTuple):
+    """A tree, the log factors of its leaves (leaves, k), and the weights of all rows in them by class (leaves, k)."""
+
+    tree: TreeNodes
+    log_factor: Array
+    mass: Array
+
+
 @dataclass
 class Growth:
     """Trees while they are grown on the rows of a fold."""
 
-    fold: GrowthFold
+    rows: FoldRows
+    units: Units
     settings: GrowthSettings
-    direction: Array
-    trees: list[TreeNodes] = field(default_factory=list)
-    log_factors: list[Array] = field(default_factory=list)
-    """Of each tree, (leaves, k)."""
-    masses: list[Array] = field(default_factory=list)
-    """Weights of the training rows in the leaves of each tree, (leaves,)."""
-    held_out_scores: Array = field(init=False)
-    """Log scores of the held-out rows, (n, k)."""
+    options: SplitOptions
+    k: int
+    trees: list[AddedTree] = field(default_factory=list)
+    loss: int = field(init=False)
+    """Log loss of the held-out rows."""
 
     def __post_init__(self) -> None:
-        columns, _, weight, log_scores = self.fold.training
-        self._scale, k = tree_nodes.scale_of(weight), log_scores.shape[1]
-        self._rows = np.arange(columns.n, dtype=np.int32)
-        self._fractions = columns.fractions()
-        prior = self.settings.prior * self._scale
-        least = self.settings.least_variance * self._scale * tree_nodes.packed_classes(k) / k
-        self._options = tree_nodes.SplitOptions(columns.order(), self.direction, prior, least)
-        self._scores, self.held_out_scores = log_scores, self.fold.held_out.log_scores
+        self.loss = self.rows.loss()
         self.remember()
 
     def advance(self) -> bool:
         """Grow a tree and apply it; False if no split gains."""
-        columns, labels, weight, _ = self.fold.training
-        packed = tree_nodes.packed_residuals(self._scores, labels, weight, self._scale, self._fractions)
-        grown = grow_tree(columns, self._rows, packed, self._options, self.settings.leaves)
+        grown = self.rows.grow(self.options, self.settings.leaves)
         if len(grown.bounds) < 2:
             return False
-        sums = tree_nodes.leaf_sums(self._scores, grown.codes, labels, weight, len(grown.bounds), self._scale)
+        sums = LeafSums(*self.rows.leaf_sums(grown.tree))
         # Larger after many trees, since a table that gains from so many has much to learn.
         rate = self.settings.rate * min(FASTER ** (len(self.trees) // MANY_TREES), FASTEST)
         log_factor = rate * self._steps(sums, grown.bounds)
-        self._scores = tree_nodes.with_factors(self._scores, grown.codes, log_factor)
-        self.masses.append(sums.mass)
-        self.trees.append(grown.tree)
-        self.log_factors.append(log_factor)
-        if self.fold.held_out.columns.n:
-            codes = leaf_codes(self.fold.held_out.columns, forest_of([grown.tree]))[:, 0]
-            self.held_out_scores = tree_nodes.with_factors(self.held_out_scores, codes, log_factor)
+        self.trees.append(AddedTree(grown.tree, log_factor, sums.mass / self.units.leaf))
+        self.loss = self.rows.move(log_factor)
         return True
 
-    def _steps(self, sums: tree_nodes.LeafSums, bounds: Array) -> Array:
+    def _steps(self, sums: LeafSums, bounds: Array) -> Array:
         """The full step of each leaf and class, (leaves, k), within the bounds of the leaves."""
-        steps = full_steps(sums, self.settings.prior)
-        if self.direction.any():
+        steps = full_steps(sums, self.units.leaf, self.settings.prior)
+        if self.options.direction.any():
             change = steps[:, 1] - steps[:, 0]
             excess = np.clip(change, *bounds.T) - change
             steps += np.outer(excess, [-0.5, 0.5])
@@ -198,14 +153,14 @@ class Growth:
 
     def remember(self) -> None:
         """Note that the trees so far are the best."""
-        self._best, self._best_scores = len(self.trees), self.held_out_scores
+        self._best = len(self.trees)
 
     def result(self) -> GrownForest:
         """The trees up to the best round."""
-        factors = [np.zeros((0, self._scores.shape[1])), *self.log_factors[: self._best]]
-        log_factor = np.ascontiguousarray(np.concatenate(factors).T)
-        mass = np.concatenate([np.zeros(0), *self.masses[: self._best]])
-        return GrownForest(forest_of(self.trees[: self._best]), log_factor, mass, self._best_scores)
+        none = np.zeros((0, self.k))
+        trees, *arrays = zip(*self.trees[: self._best], strict=True) if self._best else ((), (), ())
+        log_factor, mass = (np.ascontiguousarray(np.concatenate([none, *parts]).T) for parts in arrays)
+        return GrownForest(forest_of(trees), log_factor, mass)
 
 
 Report = Callable[[int, float], bool]
@@ -218,45 +173,72 @@ def silent(rounds: int, loss: float) -> bool:
 
 
 def grow_forests(
-    folds: Sequence[GrowthFold],
+    blocks: GrowthBlocks,
+    folds: int,
     settings: GrowthSettings,
+    keys: Keys,
     direction: Array | None = None,
     report: Report = silent,
+    knows_end: bool = False,
 ) -> GrownForests:
-    """Grow a tree in each fold, round by round, until the held-out rows of all folds together gain no more.
+    """Grow trees on all rows but those of each fold, round by round, until all held-out rows together gain no more.
 
-    So many rounds are used in every fold as are best for all held-out rows: the choice is less noisy than one by fold.
-    ``direction`` (d,) is 1 or -1 for columns with which the log odds of the second class may only rise or fall.
+    So many rounds are used in every fold as are best for all held-out rows: the choice is less noisy than one by fold. The
+    ``keys`` of the columns are their order. Unless one ``knows_end``, so that all trees of the settings are wanted, there are at
+    most as many as their patience if no row is held out. ``direction`` (d,) is 1 or -1 for columns with which the log odds of the second
+    class may only rise or fall.
     """
-    signs = np.zeros(folds[0].training.columns.d, dtype=np.int8) if direction is None else direction
-    growths = [Growth(fold, settings, signs) for fold in folds]
-    weight = np.concatenate([fold.held_out.weight for fold in folds])
-    units = tree_nodes.scale_of(weight) * tree_nodes.LOSS_UNITS
-    held_out = units, int(np.floor(weight * units + 0.5).astype(np.int64).sum())
-    losses, cells = [_mean_loss(growths, *held_out)], folds[0].training.columns.n * len(signs)
+    signs = np.zeros(len(keys.columns), dtype=np.int8) if direction is None else direction
+    units, sizes = units_of_blocks(blocks)
+    held_out, k, growth = sizes["held_out"], len(keys.classes), new_growth()
+    prior, least = (
+        settings.prior * units.packed,
+        settings.least_variance * units.packed * packed_classes(k) / k,
+    )
+    options = SplitOptions(np.argsort(keys.columns, kind="stable").astype(np.int32), signs, prior, least)
     # Threads share the rows of each fold if they are many and some threads would be idle otherwise, else the folds.
-    one_by_one = cells >= MANY_CELLS and len(growths) % most_threads() > 0
-    for_each: Callable[..., Iterable[bool]] = map if one_by_one else map_items
+    one_by_one = sizes["rows"] * len(signs) >= MANY_CELLS and folds % most_threads() > 0
+    for_each: Callable[..., Iterable[Any]] = map if one_by_one else map_items
     with reused_threads(most_threads()):
-        while len(losses) <= settings.trees and not _is_over(losses, settings.patience):
+        rows = [blocks.fold(growth, fold, units) for fold in range(folds)]
+        growths = [Growth(of_fold, units, settings, options, k) for of_fold in rows]
+        losses = [_mean_loss(growths, held_out)]
+        most = settings.trees if held_out or knows_end else min(settings.trees, settings.patience)
+        while len(losses) <= most and not _is_over(losses, settings.patience):
             if not any([*for_each(Growth.advance, growths)]):
                 break
-            losses.append(_mean_loss(growths, *held_out))
+            losses.append(_mean_loss(growths, held_out))
             if not losses[-1] >= min(losses[:-1]):
-                for growth in growths:
-                    growth.remember()
+                for each in growths:
+                    each.remember()
             if report(len(losses) - 1, losses[-1]):
                 break
-    return GrownForests([growth.result() for growth in growths], np.array(losses))
+    return GrownForests([each.result() for each in growths], np.array(losses))
 
 
-def _mean_loss(growths: Sequence[Growth], scale: float, weight: int) -> float:
-    """Log loss of all held-out rows, of so much weight in units of 1 / scale: sums of whole numbers. NaN if there are none."""
-    total = 0
-    for growth in growths:
-        _, labels, weights, _ = growth.fold.held_out
-        total += tree_nodes.whole_loss(growth.held_out_scores, labels, weights, scale)
-    return total / weight if weight else np.nan
+def units_of_blocks(blocks: GrowthBlocks) -> tuple[Units, dict[str, int]]:
+    """Units for the weights of all rows; the number of rows, and the weight of all held-out rows in units of losses."""
+    top = max(blocks.each(_largest_weight))
+    units = tree_nodes.units_of(top, blocks.total(partial(_weight_in_parts, top))["weight"])
+    return units, blocks.total(partial(_sizes, units.loss))
+
+
+def _largest_weight(block: GrowthRows) -> float:
+    return float(np.max(block.weight, initial=0.0))
+
+
+def _weight_in_parts(top: float, block: GrowthRows) -> dict[str, int]:
+    return {"weight": tree_nodes.in_parts(np.broadcast_to(block.weight, block.n), top)}
+
+
+def _sizes(units: float, block: GrowthRows) -> dict[str, int]:
+    whole = np.floor(np.broadcast_to(block.weight, block.n) * units + 0.5).astype(np.int64)
+    return {"rows": block.n, "held_out": sum(int(whole[held_out].sum()) for held_out in block.held_out)}
+
+
+def _mean_loss(growths: Sequence[Growth], weight: int) -> float:
+    """Log loss of all held-out rows, of so much weight: sums of whole numbers. NaN if there are none."""
+    return sum(growth.loss for growth in growths) / weight if weight else np.nan
 
 
 def _is_over(losses: Sequence[float], patience: int) -> bool:
@@ -268,16 +250,28 @@ def _is_over(losses: Sequence[float], patience: int) -> bool:
     return after > (1.0 - LEAST_GAIN) * before
 
 
-def forest_scores(columns: tree_nodes.ByteColumns, forest: Forest, log_factor: Array) -> Array:
-    """Sum over the trees of the log factors (k, leaves) at the leaves of rows, (n, k)."""
-    if not forest.count:
-        return np.zeros((columns.n, len(log_factor)))
-    first = offsets(forest.leaves)
+def forest_scores(columns: tree_nodes.ByteColumns, forest: Forest, log_factor: Array, start: Array) -> Array:
+    """Log scores at the start, (n, k), plus the log factors (k, leaves) at the leaves of rows, tree by tree."""
+    scores, first = (
+        np.array(np.broadcast_to(start, (columns.n, len(log_factor))), order="C"),
+        offsets(forest.leaves),
+    )
+    factors = np.ascontiguousarray(log_factor.T)
 
-    def of_rows(rows: slice) -> Array:
-        return look_up(leaf_codes(columns.rows(rows), forest), log_factor, first)
+    def add(rows: slice) -> None:
+        codes = np.ascontiguousarray(leaf_codes(columns.rows(rows), forest).T)
+        for own, begin, end in zip(codes, first, first[1:], strict=False):
+            tree_nodes.add_factors(scores[rows], own, factors[begin:end])
 
-    return np.concatenate(map_ranges(of_rows, columns.n, forest.count))
+    map_ranges(add, columns.n, forest.count)
+    return scores
+
+
+def held_out_scores(grown: GrownForest, fold: int, block: GrowthRows) -> Array:
+    """The log scores of the rows of a block that a fold holds out, (m, k), with the trees that were grown without them."""
+    held_out = block.held_out[fold]
+    start = block.log_start[held_out] if block.log_start.ndim == 2 else block.log_start
+    return forest_scores(block.columns.rows(held_out), grown.forest, grown.log_factor, start)
 
 
 # -- Move the log factors of the leaves of given trees by what further rows show -----------------------------
@@ -299,10 +293,12 @@ def leaf_changes(
     away, all trees take theirs on the same residuals: these would grow from tree to tree, without bound.
     """
     scores, changes = log_scores.copy(), [np.zeros((0, log_scores.shape[1]))]
-    scale = tree_nodes.scale_of(weight)
+    rows, counted = LabeledScores(scores, labels.astype(np.int32), weight), np.zeros(len(labels), dtype=bool)
+    top = float(weight.max(initial=0.0))
+    units = tree_nodes.units_of(top, tree_nodes.in_parts(weight, top)).leaf
     for own, count in zip(codes.T, leaves, strict=True):
-        sums = tree_nodes.leaf_sums(scores, own.astype(np.int32), labels, weight, count, scale)
-        changes.append(rate * full_steps(sums, prior))
+        sums = tree_nodes.leaf_sums(rows, own, counted, count, units)
+        changes.append(rate * full_steps(sums, units, prior))
         if rate > 0:
             scores += changes[-1][own]
     return np.ascontiguousarray(np.concatenate(changes).T)

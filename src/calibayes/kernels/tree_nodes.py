@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,32 +20,68 @@ from calibayes.kernels.posterior import exact_posterior
 
 # -- Residuals and their variances as whole numbers, two in one: sums of them are exact, in any order --------
 #
-# A packed number is ``residual * 2**32 + variance`` in units of 1 / scale. The scale is such that the sum of all variances
-# is at most 2**30, so that neither part of any sum overflows. Sums of blocks, of threads and of machines are the same bits,
-# and the sums of one child are those of its parent minus those of the other, without rounding. Numbers are rounded up or down
-# by a fraction of each row, so that sums of many small ones are right on average. Of two classes the second is enough: the
-# residuals of the first are the opposite ones, and the variances the same. Posteriors have the same bits everywhere, too.
+# A packed number is ``residual * 2**32 + variance`` in units of 1 / scale. The scale is such that the variances of 2**20 rows add
+# up to 2**30 at most, so that neither part of their sum overflows; sums of more rows are unpacked, with a word for each part.
+# Sums of blocks, of threads and of machines are the same bits, and the sums of one child are those of its parent minus those of
+# the other, without rounding. Numbers are rounded up or down by a fraction of each row, so that sums of many small ones are
+# right on average. Of two classes the second is enough: the residuals of the first are the opposite ones, and the variances the
+# same. Posteriors have the same bits everywhere, too.
 
 LARGEST_SUM = 2.0**30
-"""Largest sum of the weights of all rows, in units of 1 / scale."""
+"""Largest sum of weights, in units: of `PACKED_ROWS` rows in packed numbers, of all rows in units of ``whole``."""
+PACKED_ROWS = 2**20
+"""Rows whose packed numbers may be added up."""
 SMALLEST_SUM = 2.0**-900
-"""A smaller sum of weights is taken for this one, so that the scale is finite."""
+"""A smaller sum of weights is taken for this one, so that units are finite."""
 HALF = 2**32
-FINER = 2.0**31
-"""Units of the sums of leaves in one of packed numbers: sums of weights are at most 2**61."""
+LEAF_UNITS = 2.0**31
+"""Units of the sums of leaves in one of ``whole``: sums of weights are at most 2**61."""
 LOSS_UNITS = 2.0**16
-"""Units of losses in one of packed numbers."""
+"""Units of losses in one of ``whole``."""
 LARGEST_LOSS = 2.0**16
 """A log loss of a row that is larger counts as this one: sums are at most 2**62."""
 
 
-def scale_of(weight: Array) -> float:
-    """Units per row, a power of two, such that the sum of all weights (n,) fits into a packed number, for any order of them."""
-    exponent = int(np.frexp(max(float(np.max(weight, initial=0.0)), SMALLEST_SUM * 2.0**-60))[1])
-    # Whole numbers, rounded up: their sum does not depend on the order of the rows.
-    total = int(np.ceil(np.ldexp(weight, 28 - exponent)).astype(np.int64).sum())
-    size = max(np.ldexp(float(total), exponent - 28), SMALLEST_SUM)
-    return float(2.0 ** np.floor(np.log2(LARGEST_SUM) - np.log2(size)))
+class Units(NamedTuple):
+    """Units of whole numbers in a weight of 1: powers of two, the same for any order of the rows."""
+
+    packed: float
+    """Of packed numbers."""
+    whole: float
+    """Such that the sum of all weights is at most `LARGEST_SUM`."""
+
+    @property
+    def leaf(self) -> float:
+        """Of sums of leaves."""
+        return self.whole * LEAF_UNITS
+
+    @property
+    def loss(self) -> float:
+        """Of log losses."""
+        return self.whole * LOSS_UNITS
+
+
+def in_parts(weight: Array, top: float) -> int:
+    """The sum of weights (n,) of at most ``top``, in parts of 2^-28 of a power of two above it, each rounded up.
+
+    A whole number: it does not depend on the order of the rows.
+    """
+    return int(np.ceil(np.ldexp(weight, 28 - _exponent(top))).astype(np.int64).sum())
+
+
+def units_of(top: float, parts: int) -> Units:
+    """Units for rows of weights of at most ``top``, whose sum is given by `in_parts`."""
+    size = max(np.ldexp(float(parts), _exponent(top) - 28), SMALLEST_SUM)
+    most = np.ldexp(float(PACKED_ROWS), _exponent(top))
+    return Units(*(_power_below(LARGEST_SUM / part) for part in (min(size, most), size)))
+
+
+def _exponent(top: float) -> int:
+    return int(np.frexp(max(top, SMALLEST_SUM * 2.0**-60))[1])
+
+
+def _power_below(number: float) -> float:
+    return float(2.0 ** np.floor(np.log2(number)))
 
 
 def variances(posterior: Array) -> Array:
@@ -57,29 +92,42 @@ def variances(posterior: Array) -> Array:
     return np.asarray(posterior * (1.0 - posterior) * (k / (k - 1)))
 
 
-def native_packed_residuals(
-    module: Any, scores: Array, labels: Array, weight: Array, scale: float, fractions: Array
-) -> Any:
-    if not is_matrix(scores, "f"):
+class LabeledScores(NamedTuple):
+    """Rows with log scores, class codes and weights."""
+
+    scores: Array
+    """Log posteriors up to a constant of each row, (n, k)."""
+    labels: Array
+    """Class codes, (n,) int32."""
+    weight: Array
+    """(n,), or (1,) if all rows have the same."""
+
+    def in_memory(self) -> LabeledScores:
+        """The rows in the types and the memory layout that native code reads."""
+        return LabeledScores(as_float64(self.scores), as_type(self.labels, np.int32), as_float64(self.weight))
+
+
+def native_packed_residuals(module: Any, rows: LabeledScores, scale: float, fractions: Array) -> Any:
+    if not is_matrix(rows.scores, "f"):
         return NotImplemented
-    packed = np.empty((len(scores), packed_classes(scores.shape[1])), dtype=np.int64)
-    rows = as_float64(scores), as_int64(labels), as_float64(weight)
-    module.packed_residuals(*rows, scale, as_float64(fractions), native_team(module), packed)
+    packed = np.empty((len(rows.scores), packed_classes(rows.scores.shape[1])), dtype=np.int64)
+    module.packed_residuals(
+        *rows.in_memory(), scale, as_type(fractions, np.uint32), native_team(module), packed
+    )
     return packed
 
 
 @twin(native_packed_residuals)
-def packed_residuals(scores: Array, labels: Array, weight: Array, scale: float, fractions: Array) -> Array:
+def packed_residuals(rows: LabeledScores, scale: float, fractions: Array) -> Array:
     """Packed weight * (1[label] - posterior) and weight * variance, (n, k), or (n, 1) of the second of two classes.
 
-    ``scores`` (n, k) are log posteriors up to a constant of each row, ``labels`` (n,) class codes, ``fractions`` (n,) those by
-    which each row is rounded.
+    Each row is rounded by its own of the ``fractions`` (n,) of 2^32.
     """
-    posterior = exact_posterior(scores).posterior
-    units, rounding = (weight * scale)[:, None], fractions[:, None]
+    posterior, labels = exact_posterior(rows.scores).posterior, rows.labels
+    units, rounding = (rows.weight * scale)[:, None], fractions[:, None] * 2.0**-32
     packed = np.floor(variances(posterior) * units + rounding).astype(np.int64)
     packed -= np.floor(posterior * units + rounding).astype(np.int64) * HALF
-    packed[np.arange(len(labels)), labels] += np.floor(weight * scale + fractions).astype(np.int64) * HALF
+    packed[np.arange(len(labels)), labels] += np.floor(units + rounding).astype(np.int64)[:, 0] * HALF
     return packed[:, -packed_classes(posterior.shape[1]) :].copy()
 
 
@@ -88,82 +136,80 @@ def packed_classes(k: int) -> int:
     return 1 if k == 2 else k
 
 
-def native_with_factors(module: Any, scores: Array, codes: Array, factors: Array) -> Any:
-    if not is_matrix(scores, "f") or not scores.shape[1]:
+def native_add_factors(module: Any, scores: Array, codes: Array, factors: Array) -> Any:
+    if (
+        not is_matrix(scores, "f")
+        or not scores.shape[1]
+        or scores.dtype != np.float64
+        or not scores.flags.c_contiguous
+    ):
         return NotImplemented
-    moved = np.array(scores, dtype=np.float64, order="C")
-    module.add_factors(as_float64(factors), as_type(codes, np.int32), native_team(module), moved)
-    return moved
+    module.add_factors(as_float64(factors), as_type(codes, np.int8), native_team(module), scores)
+    return scores
 
 
-@twin(native_with_factors)
-def with_factors(scores: Array, codes: Array, factors: Array) -> Array:
-    """Log scores (n, k) plus the log factors (leaves, k) of the leaf of each row."""
-    return np.asarray(scores + factors[codes])
+@twin(native_add_factors)
+def add_factors(scores: Array, codes: Array, factors: Array) -> Array:
+    """Log scores (n, k), to which the log factors (leaves, k) of the leaf of each row were added in place."""
+    scores += factors[codes]
+    return scores
 
 
 class LeafSums(NamedTuple):
-    """Sums over the rows of each leaf."""
+    """Whole-number sums over the rows of each leaf, (leaves, k) each."""
 
     residual: Array
-    """Of weight * (1[label] - posterior), (leaves, k)."""
+    """Of weight * (1[label] - posterior), without held-out rows."""
     variance: Array
-    """Of weight * variance, (leaves, k)."""
+    """Of weight * variance, without held-out rows."""
     mass: Array
-    """Of the weights, (leaves,)."""
+    """Of the weights of all rows by class."""
 
 
 def native_leaf_sums(
-    module: Any, scores: Array, codes: Array, labels: Array, weight: Array, leaves: int, scale: float
+    module: Any, rows: LabeledScores, codes: Array, held_out: Array, leaves: int, units: float
 ) -> Any:
-    if not is_matrix(scores, "f"):
+    if not is_matrix(rows.scores, "f"):
         return NotImplemented
-    residuals, variances = np.zeros((2, leaves, scores.shape[1]), dtype=np.int64)
-    sums = LeafSums(residuals, variances, np.zeros(leaves, dtype=np.int64))
-    rows = as_float64(scores), as_type(codes, np.int32), as_int64(labels), as_float64(weight)
-    finer = scale * FINER
-    module.leaf_sums(*rows, finer, native_team(module), *sums)
-    return LeafSums(sums.residual / finer, sums.variance / finer, sums.mass / finer)
+    sums = np.zeros((3, leaves, rows.scores.shape[1]), dtype=np.int64)
+    places = as_type(codes, np.int8), as_type(held_out, np.bool_)
+    module.leaf_sums(
+        rows.in_memory().scores, places[0], *rows.in_memory()[1:], places[1], units, native_team(module), sums
+    )
+    return LeafSums(*sums)
 
 
 @twin(native_leaf_sums)
-def leaf_sums(
-    scores: Array, codes: Array, labels: Array, weight: Array, leaves: int, scale: float
-) -> LeafSums:
-    """`LeafSums` over rows with log scores (n, k), leaves ``codes`` (n,) and class codes ``labels`` (n,).
-
-    They are added up as whole numbers, in finer units than those of packed numbers with this ``scale``.
-    """
-    posterior, finer = exact_posterior(scores).posterior, scale * FINER
-    units = weight * finer
-    mass, spread = (
-        np.floor(units).astype(np.int64),
-        np.floor(variances(posterior) * units[:, None]).astype(np.int64),
-    )
-    deviation = -np.floor(posterior * units[:, None]).astype(np.int64)
-    deviation[np.arange(len(labels)), labels] += mass
-    sums = LeafSums(
-        *(np.zeros((leaves, *part.shape[1:]), dtype=np.int64) for part in (deviation, spread, mass))
-    )
-    for of_leaves, of_rows in zip(sums, (deviation, spread, mass), strict=True):
-        np.add.at(of_leaves, codes, of_rows)
-    return LeafSums(*(part / finer for part in sums))
+def leaf_sums(rows: LabeledScores, codes: Array, held_out: Array, leaves: int, units: float) -> LeafSums:
+    """`LeafSums` over rows with leaves ``codes`` (n,), in units of 1 / ``units``; ``held_out`` (n,) are booleans."""
+    scores, labels, weight = rows
+    posterior, own = exact_posterior(scores).posterior, np.arange(len(labels))
+    size = np.broadcast_to(weight * units, len(labels))[:, None]
+    counted = np.zeros(posterior.shape, dtype=np.int64)
+    counted[own, labels] = np.floor(size[:, 0]).astype(np.int64)
+    spread = np.floor(variances(posterior) * size).astype(np.int64)
+    deviation = counted - np.floor(posterior * size).astype(np.int64)
+    training, sums = ~held_out, np.zeros((3, leaves, posterior.shape[1]), dtype=np.int64)
+    np.add.at(sums[0], codes[training], deviation[training])
+    np.add.at(sums[1], codes[training], spread[training])
+    np.add.at(sums[2], codes, counted)
+    return LeafSums(*sums)
 
 
-def native_whole_loss(module: Any, scores: Array, labels: Array, weight: Array, scale: float) -> Any:
-    if not is_matrix(scores, "f"):
+def native_whole_loss(module: Any, rows: LabeledScores, held_out: Array, units: float) -> Any:
+    if not is_matrix(rows.scores, "f"):
         return NotImplemented
-    rows = as_float64(scores), as_int64(labels), as_float64(weight)
-    return int(module.whole_loss(*rows, scale, LARGEST_LOSS, native_team(module)))
+    flags = as_type(held_out, np.bool_)
+    return int(module.whole_loss(*rows.in_memory(), flags, units, LARGEST_LOSS, native_team(module)))
 
 
 @twin(native_whole_loss)
-def whole_loss(scores: Array, labels: Array, weight: Array, scale: float) -> int:
-    """The weighted sum of the log losses of rows with log scores (n, k), a whole number of units of 1 / scale."""
-    exact = exact_posterior(scores)
-    losses = exact.log_sum - exact.shifted[np.arange(len(labels)), labels]
-    units = np.floor(np.minimum(losses, LARGEST_LOSS) * (weight * scale) + 0.5)
-    return int(units.astype(np.int64).sum())
+def whole_loss(rows: LabeledScores, held_out: Array, units: float) -> int:
+    """The weighted sum of the log losses of held-out rows, a whole number of units of 1 / ``units``."""
+    exact = exact_posterior(rows.scores)
+    losses = exact.log_sum - exact.shifted[np.arange(len(rows.labels)), rows.labels]
+    whole = np.floor(np.minimum(losses, LARGEST_LOSS) * (rows.weight * units) + 0.5)
+    return int(whole[held_out].astype(np.int64).sum())
 
 
 def residual(packed: Array) -> Array:
@@ -225,30 +271,29 @@ def native_node_sums(module: Any, columns: ByteColumns, rows: Array, packed: Arr
         return NotImplemented
     words, first = columns.in_memory()
     chosen, numbers = as_type(rows, np.int32), as_int64(packed)
-    out = np.empty((int(first[-1]), packed.shape[1]), dtype=np.int64)
+    out = np.empty((2, int(first[-1]), packed.shape[1]), dtype=np.int64)
     module.node_sums(words, chosen, numbers, first, out)
     return out
 
 
 @twin(native_node_sums)
 def node_sums(columns: ByteColumns, rows: Array, packed: Array) -> Array:
-    """Sums of packed numbers (n, c) over some rows (int32) by cell, (cells, c)."""
+    """Sums over some rows (int32) of residuals and of variances by cell, (2, cells, c), from packed numbers (n, c)."""
     chosen = packed[rows]
-    whole, part = residual(chosen), variance(chosen)
-    sums = np.zeros((int(columns.first[-1]), packed.shape[1]), dtype=np.int64)
+    parts = residual(chosen), variance(chosen)
+    sums = np.zeros((2, int(columns.first[-1]), packed.shape[1]), dtype=np.int64)
     for j, (begin, end) in enumerate(pairwise(columns.first)):
         codes = columns.column(j)[rows]
-        for c in range(packed.shape[1]):  # exact: sums are below 2**53
-            residuals = np.bincount(codes, whole[:, c], minlength=end - begin)
-            variances = np.bincount(codes, part[:, c], minlength=end - begin)
-            sums[begin:end, c] = residuals.astype(np.int64) * HALF + variances.astype(np.int64)
+        for of_cells, of_rows in zip(sums, parts, strict=True):
+            for c in range(packed.shape[1]):  # exact: sums are below 2**53
+                of_cells[begin:end, c] = np.bincount(codes, of_rows[:, c], minlength=end - begin)
     return sums
 
 
 def native_best_split(
     module: Any, sums: Array, first: Array, options: SplitOptions, bounds: Bounds = UNBOUNDED
 ) -> Any:
-    if not len(options.direction) or not sums.shape[1]:
+    if not len(options.direction) or not sums.shape[2]:
         return NotImplemented
     return Split(*module.best_split(as_int64(sums), as_int64(first), *options.in_memory(), *bounds))
 
@@ -257,18 +302,18 @@ def native_best_split(
 def best_split(sums: Array, first: Array, options: SplitOptions, bounds: Bounds = UNBOUNDED) -> Split:
     """The split of the largest gain: sum over classes and sides of residual**2 / (variance + prior), minus that of the node.
 
-    ``sums`` (cells, c) are packed. Of equal gains the first is taken: in the order of the columns, then missing values to
+    ``sums`` (2, cells, c) are those of `node_sums`. Of equal gains the first is taken: in the order of the columns, then missing values to
     the right before those to the left, then by code. Where no value of the column is missing in the node, missing ones go
     to the larger side.
     """
     best = NO_SPLIT
     for j in options.columns:
-        column = sums[first[j] : first[j + 1]]
-        for missing_left in (False, True) if column[0].any() else (False,):
+        column = sums[:, first[j] : first[j + 1]]
+        for missing_left in (False, True) if column[:, 0].any() else (False,):
             direction = int(options.direction[j])
             gain, most, larger_left = _best_of_column(column, options, direction, bounds, missing_left)
             if gain > best.gain:
-                is_left = missing_left if column[0].any() else larger_left
+                is_left = missing_left if column[:, 0].any() else larger_left
                 best = Split(gain, int(j), most, is_left)
     return best
 
@@ -276,14 +321,14 @@ def best_split(sums: Array, first: Array, options: SplitOptions, bounds: Bounds 
 def _best_of_column(
     column: Array, options: SplitOptions, direction: int, bounds: Bounds, missing_left: bool
 ) -> tuple[float, int, bool]:
-    """Gain and last code on the left of the best split of a column, (codes, c) packed sums; whether the left is larger."""
-    if len(column) < 2:
+    """Gain and last code on the left of the best split of a column, (2, codes, c) sums; whether the left is larger."""
+    if column.shape[1] < 2:
         return 0.0, 0, False
-    total = column.sum(axis=0)
-    left = np.cumsum(column[1:], axis=0) + (column[0] if missing_left else 0)
+    total = column.sum(axis=1, keepdims=True)
+    left = np.cumsum(column[:, 1:], axis=1) + (column[:, :1] if missing_left else 0)
     right = total - left
     gain = _quality(left, options.prior) + _quality(right, options.prior)
-    gain -= _quality(total[None], options.prior)
+    gain -= _quality(total, options.prior)
     on_left, on_right = _size(left), _size(right)
     possible = (on_left >= options.least) & (on_right >= options.least)
     if direction:
@@ -295,23 +340,22 @@ def _best_of_column(
     return float(gain[place]), place + 1, bool(on_left[place] >= on_right[place])
 
 
-def _quality(packed: Array, prior: float) -> Array:
-    """Sum over classes, one after another, of residual**2 / (variance + prior), (m,)."""
-    quality = np.zeros(len(packed))
-    for c in range(packed.shape[1]):
-        deviation = residual(packed[:, c])
-        quality += deviation * deviation / (variance(packed[:, c]) + prior)
+def _quality(sums: Array, prior: float) -> Array:
+    """Sum over classes, one after another, of residual**2 / (variance + prior), (m,), of sums (2, m, c)."""
+    quality = np.zeros(sums.shape[1])
+    for residuals, variances_ in zip(*sums.astype(np.float64).transpose(0, 2, 1), strict=True):
+        quality += residuals * residuals / (variances_ + prior)
     return quality
 
 
-def _size(packed: Array) -> Array:
-    """Variance over all classes, (m,)."""
-    return variance(packed).sum(axis=1)
+def _size(sums: Array) -> Array:
+    """Variance over all classes, (m,), of sums (2, m, c)."""
+    return np.asarray(sums[1].astype(np.float64).sum(axis=1))
 
 
-def log_odds_change(packed: Array, prior: float) -> Array:
-    """A full step of the log odds of the second of two classes, (m,): the classes move in opposite directions."""
-    return np.asarray(2.0 * (residual(packed[:, 0]) / (variance(packed[:, 0]) + prior)))
+def log_odds_change(sums: Array, prior: float) -> Array:
+    """A full step of the log odds of the second of two classes, (m,), by sums (2, m, 1): the classes move in opposite ways."""
+    return np.asarray(2.0 * (sums[0, :, 0].astype(np.float64) / (sums[1, :, 0].astype(np.float64) + prior)))
 
 
 def native_divide(module: Any, columns: ByteColumns, rows: Array, split: Split) -> Any:
@@ -344,7 +388,6 @@ WORD = 8
 """Columns in a word."""
 MOST_CODES = 256
 """Largest number of codes of a column, that of missing values included."""
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class ByteColumns(NamedTuple):
@@ -374,36 +417,6 @@ class ByteColumns(NamedTuple):
     def in_memory(self) -> ByteColumns:
         """The columns in the types and the memory layout that native code reads."""
         return ByteColumns(as_type(self.words, np.uint64), as_int64(self.first))
-
-    def order(self) -> Array:
-        """All columns in an order that depends on their codes alone, not on their position, (d,) int32."""
-        digests = [_digest(self.column(j)) for j in range(self.d)]
-        return np.array(sorted(range(self.d), key=digests.__getitem__), dtype=np.int32)
-
-    def fractions(self) -> Array:
-        """A number from 0 to 1 for each row that looks random, (n,).
-
-        It depends on how often the row's codes occur in its columns, not on the order of rows and columns, nor on
-        columns of a single code.
-        """
-        mixed = np.zeros(self.n, dtype=np.uint64)
-        for codes in map(self.column, range(self.d)):
-            counts = np.bincount(codes, minlength=MOST_CODES)
-            if np.count_nonzero(counts) > 1:
-                seed = np.uint64(int.from_bytes(_digest(counts), "little"))
-                mixed += _mixed(np.arange(MOST_CODES, dtype=np.uint64) + seed)[codes]
-        return np.asarray((_mixed(mixed) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
-
-
-def _digest(array: Array) -> bytes:
-    return hashlib.blake2b(array.tobytes(), digest_size=8).digest()
-
-
-def _mixed(numbers: Array) -> Array:
-    """Hashes of 64-bit numbers."""
-    for _ in range(2):
-        numbers = (numbers ^ numbers >> np.uint64(32)) * MULTIPLIER
-    return numbers ^ numbers >> np.uint64(29)
 
 
 def _byte(j: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from calibayes.core.notices import counted, listed, note_once
 from calibayes.core.protocols import Array, Source
-from calibayes.kernels.dispatch import native_kernels
+from calibayes.kernels.dispatch import map_ranges, native_kernels
 from calibayes.model.delegates import feature
 from calibayes.tables.conversion import IDENTIFIER, ColumnConversion, learn_conversion
 from calibayes.tables.memory_summary import MemorySummary, summary_of
@@ -36,6 +36,10 @@ from calibayes.tables.table import Table, TrainingTable, missing_mask, training_
 MOST_WEIGHT, LEAST_WEIGHT = 1e100, 1e-100
 """Largest sum of sample weights: sums of squares of the largest numbers, times it, are finite; and what the largest weight is at
 least: products of smaller ones are 0."""
+
+
+MAPPED_BYTES = 64
+"""Approximate memory of a cell while a model predicts its row."""
 
 
 class Reading(NamedTuple):
@@ -91,6 +95,12 @@ class TrainingRows(Protocol):
 
     def in_memory(self) -> Rows:
         """The rows in memory, for what is no sum over rows."""
+
+    def taken(self, keep: Array) -> Rows:
+        """The rows where ``keep`` is true, in memory."""
+
+    def mapped(self, function: Callable[[Table], Array]) -> Array:
+        """A function of tables with a row of values for each of their rows, of all rows."""
 
 
 @runtime_checkable
@@ -152,6 +162,18 @@ class Rows(NamedTuple):
     def in_memory(self) -> Rows:
         """These rows."""
         return self
+
+    def taken(self, keep: Array) -> Rows:
+        """The rows where ``keep`` is true."""
+        return self.only(keep)
+
+    def mapped(self, function: Callable[[Table], Array]) -> Array:
+        """A function of tables with a row of values for each of their rows, of all rows."""
+
+        def of_rows(rows: slice) -> Array:
+            return function(self.table.rows(np.arange(rows.start, rows.stop)).with_cache())
+
+        return np.concatenate(map_ranges(of_rows, self.table.n, MAPPED_BYTES * len(self.table.names)))
 
     def described(self) -> TrainingTable:
         """Size and columns of the table, as it was given."""

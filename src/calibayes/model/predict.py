@@ -35,9 +35,14 @@ def tempered_posterior(fitted: Fitted, log_posterior: Array) -> Array:
     return log_posterior if fitted.temperature == 1.0 else tempered(log_posterior, fitted.temperature)
 
 
-def log_posterior(fitted: Fitted, table: Table, engine: Engine) -> Array:
-    """log p(class | x), (n, k): computed in float64, returned as float32 if model and table are float32."""
-    posterior = tempered_posterior(fitted, log_normalize(log_joint(fitted, table, engine))[0])
+def log_posterior(fitted: Fitted, table: Table, engine: Engine, untempered: Array | None = None) -> Array:
+    """log p(class | x), (n, k): computed in float64, returned as float32 if model and table are float32.
+
+    ``untempered`` is the log posterior of families and prior, if a model computes it in a way of its own.
+    """
+    if untempered is None:
+        untempered = log_normalize(log_joint(fitted, table, engine))[0]
+    posterior = tempered_posterior(fitted, untempered)
     is_single = fitted.number_type == SINGLE and set(table.types()) == {SINGLE}
     with np.errstate(over="ignore"):  # what float32 cannot hold is -inf, the logarithm of 0
         return posterior.astype(SINGLE) if is_single else posterior

@@ -14,7 +14,7 @@ from sklearn.model_selection import check_cv
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.level_counts import places_in_class
-from calibayes.kernels.moments import count_of_one, weight_of_one, whole_counts
+from calibayes.kernels.moments import RowCounts, count_of_one, weight_of_one, whole_counts
 from calibayes.model.checked_rows import Rows, TrainingRows
 from calibayes.model.parameters import WHOLE, whole_number
 from calibayes.tables.summary import MULTIPLIER, content_hashes, mixed, table_order_hashes
@@ -50,6 +50,18 @@ def unit_weight(rows: TrainingRows) -> float:
     sample_weight, top = rows.weight / rows.factor, float(rows.weight.max())
     total, sample_total = float((rows.weight / top).sum()), float((sample_weight / top).sum())
     return weight_of_one(sample_weight) * (total / sample_total)
+
+
+def row_counts(rows: TrainingRows, k: int) -> RowCounts:
+    """How rows of k classes count by their weights, for trees: whole sample weights are counts."""
+    weight, factor = rows.weight, np.ones(1)
+    if isinstance(rows.factor, np.ndarray):
+        factor, labeled = np.ones(k), rows.codes >= 0
+        factor[rows.codes[labeled]] = rows.factor[labeled]
+    elif weight.strides == (0,):  # one number for all rows
+        return RowCounts(float(weight[0]), 0.0, factor)
+    counts = whole_counts(weight / rows.factor)
+    return RowCounts(unit_weight(rows), 0.0 if counts is None else count_of_one(counts), factor)
 
 
 def rows_by_weight(rows: TrainingRows) -> float:

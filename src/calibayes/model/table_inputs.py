@@ -104,9 +104,6 @@ class InMemory(TableInput):
 
     refers_to_X = True
 
-    beyond: Any = None
-    """All rows of a source (`StreamedRows`), if these are not all."""
-
     def in_memory(self) -> InMemory:
         return self
 

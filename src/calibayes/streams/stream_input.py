@@ -235,13 +235,11 @@ class StreamInput(TableInput):
     refers_to_X = True
 
     def in_memory(self) -> InMemory:
-        """The rows in memory; of a source with very many rows some, by their number, and in ``beyond`` all of them."""
+        """The rows in memory; of a source with very many rows some, by their number."""
         rows = _all_rows(self, engine_for(most_threads()), Reading(unlabeled=True, fewest_classes=1))
         read = rows.in_memory()
         labels = np.array([*rows.classes.tolist(), None], dtype=object)[read.codes]
-        table = InMemory(replace(read.table, conversion=None), labels, read.weight)
-        table.beyond = rows if len(read.codes) < len(rows.codes) else None
-        return table
+        return InMemory(replace(read.table, conversion=None), labels, read.weight)
 
     def rows(self, reader: Any, engine: Engine, how: Reading = AS_GIVEN) -> tuple[Array, StreamedRows]:
         """Classes and rows, which are read in passes by the engine."""

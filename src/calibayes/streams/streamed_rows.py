@@ -305,8 +305,7 @@ class StreamedRows:
         table = self._typed(found)
         chosen = in_sample(0, n, n)
         sample = Sample(table, selected(self.weight, chosen), self.codes[chosen])
-        encode = lambda encoder: encoder.encode(self.in_memory().table)
-        return summary_sums.Streamed(table, self.weight, self.codes, sample, totals, encode)
+        return summary_sums.Streamed(table, self.weight, self.codes, sample, totals, self._blocks)
 
     def weighted(self, class_weight: Mapping[Any, float] | str | None) -> StreamedRows:
         """The rows of positive weight, multiplied by class weights."""
@@ -331,11 +330,17 @@ class StreamedRows:
         typed = as_types(table, found["types"].result(table))
         return with_unread(typed, self._columns, read, typed.n)
 
+    def _blocks(self, encoder: Any, counts: Any) -> Any:
+        """All rows for the growth of trees, see `TableSummary.blocks`."""
+        from calibayes.streams.growth_blocks import growth_blocks
+
+        return growth_blocks(self, encoder, counts)
+
     def _total(self, function: Callable[[SelectedRows], Any], names: tuple[str, ...] | None = None) -> Any:
         """The sum over the chunks of a function of their rows that take part."""
-        return self.engine.total(function, self._chunks(names))
+        return self.engine.total(function, self.chunks(names))
 
-    def _chunks(self, names: tuple[str, ...] | None = None, weight: Array | None = None) -> SelectedChunks:
+    def chunks(self, names: tuple[str, ...] | None = None, weight: Array | None = None) -> SelectedChunks:
         """The rows that take part, chunk by chunk, with the named columns and these weights."""
         given = self.weight if weight is None else weight
         return SelectedChunks(ChunkSource(self.stream, names), self.selection, self.codes, given)
@@ -357,13 +362,13 @@ class StreamedRows:
         if self.is_on_workers:
             from calibayes.backends.dask.frame import EncodedOnWorkers
 
-            return EncodedOnWorkers(self._chunks(weight=weight), self._encoding(binding), held_out, sizes)
+            return EncodedOnWorkers(self.chunks(weight=weight), self._encoding(binding), held_out, sizes)
         return ArraySource(self.encoded(binding), self.codes, weight, held_out, **sizes)
 
     @property
     def is_on_workers(self) -> bool:
         """Whether partitions are read and encoded by the workers of a distributed engine."""
-        return is_distributed(self.engine) and self._chunks().chunks.is_lazy
+        return is_distributed(self.engine) and self.chunks().chunks.is_lazy
 
     def encoded(self, binding: Any) -> dict[str, KeptArray]:
         """The encoded columns of each family of a column binding, from one pass over the rows.
@@ -385,7 +390,7 @@ class StreamedRows:
             return {}
 
         if self.is_on_workers:
-            for place in self.engine.each(encoding.placed, self._chunks()):
+            for place in self.engine.each(encoding.placed, self.chunks()):
                 write(place)
         else:
             self._total(lambda rows: write(encoding.placed(rows)))
@@ -415,6 +420,26 @@ class StreamedRows:
         table, rows = self._typed(self._total(partial(_some_rows, n, most))), self.only(chosen)
         weight, positions = np.array(rows.weight), np.flatnonzero(chosen)
         return Rows(table, rows.codes.astype(np.int64), weight, positions, rows.factor)
+
+    def taken(self, keep: Array) -> Rows:
+        """The rows where ``keep`` is true, in memory, in the types that all rows have in common."""
+        rows, conversion = self.only(keep), self.summary.conversion
+        found = rows._total(partial(_some_rows, len(rows.codes), len(rows.codes)))
+        assert conversion is not None
+        table = conversion.apply(as_types(concatenated(found["rows"]), conversion.types))
+        codes, positions = rows.codes.astype(np.int64), np.flatnonzero(keep)
+        return Rows(table, codes, np.array(rows.weight), positions, rows.factor)
+
+    def mapped(self, function: Callable[[Table], Array]) -> Array:
+        """A function of tables with a row of values for each of their rows, of all rows, in one pass."""
+        self.report(f"predicting {len(self.codes)} rows")
+        of_chunk = partial(_of_table, function, self.summary.conversion)
+        return np.concatenate(self.engine.each(of_chunk, self.chunks()))
+
+
+def _of_table(function: Callable[[Table], Array], conversion: Any, rows: SelectedRows) -> Array:
+    """A function of the converted table of a chunk."""
+    return function(conversion.apply(as_types(rows.table, conversion.types)).with_cache())
 
 
 def _first_sums(conversion: Any, plan: summary_sums.SurveyPlan, n: int, rows: SelectedRows) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class KeptSummary(TableSummary):
     def check_numbers(self, indices: Sequence[int]) -> None:
         self._refuse("rows")
 
-    def encoded(self, encoder: Any) -> Any:
+    def blocks(self, encoder: Any, counts: Any) -> Any:
         self._refuse("rows")
 
     def _sums(self, j: int) -> DistinctSums:

@@ -214,8 +214,8 @@ class MemorySummary(summaries.TableSummary):
     def contents(self, j: int) -> Array:
         return self.head.column(j)
 
-    def encoded(self, encoder: Any) -> Any:
-        return encoder.encode(self.head)
+    def blocks(self, encoder: Any, counts: Any) -> Any:
+        return encoder.one_block(self.head, self.codes, self.weight, counts)
 
     def _missing(self, j: int) -> tuple[int, float]:
         def of_rows() -> tuple[int, float]:

@@ -348,8 +348,8 @@ class TableSummary(ABC):
         return self.column(j).low
 
     @abstractmethod
-    def encoded(self, encoder: Any) -> Any:
-        """All rows, encoded by a fitted encoder."""
+    def blocks(self, encoder: Any, counts: Any) -> Any:
+        """All rows for the growth of trees (`calibayes.kernels.growth_rows`), encoded by a fitted encoder."""
 
     def cached(self, key: Any, compute: Callable[[], Result]) -> Result:
         """``compute()``, or its stored result if it was called before with this key."""

@@ -462,8 +462,8 @@ class Streamed(summaries.TableSummary):
     """The sample of the rows."""
     totals: Mapping[str, ColumnSums]
     """Position of a column, as a string -> its sums over all rows."""
-    encode: Callable[[Any], Any]
-    """Function of a fitted encoder that returns all rows, encoded."""
+    all_blocks: Callable[[Any, Any], Any]
+    """Function that returns `blocks`."""
 
     @property
     def sample(self) -> summaries.Sample:
@@ -495,8 +495,8 @@ class Streamed(summaries.TableSummary):
         refuse_other_kind(self.head, [j for j in indices if not holds_booleans(self.contents(j))], "fiub")
         self.refuse_all_missing(indices)
 
-    def encoded(self, encoder: Any) -> Any:
-        return self.encode(encoder)
+    def blocks(self, encoder: Any, counts: Any) -> Any:
+        return self.all_blocks(encoder, counts)
 
     def _sums(self, j: int) -> ColumnSums:
         return self.totals[str(j)]

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 import calibayes as cb
 from calibayes import BayesClassifier, SkippedMemberWarning
 from calibayes.ensemble import bayes as ensemble_bayes
-from calibayes.ensemble import standard_members, training
+from calibayes.ensemble import many_rows, standard_members, training
 from calibayes.kernels.tree_growth import forest_scores
 from calibayes.model.checked_rows import new_table
 
@@ -50,7 +50,7 @@ def test_the_posterior_is_that_of_the_definition(grown):
     columns = trees.bytes.encode(table)
     parts = zip(trees.forests, trees.log_factors, strict=True)
     forests = [
-        softmax(trees.share * np.log(members) + forest_scores(columns, *part), axis=1) for part in parts
+        softmax(forest_scores(columns, *part, trees.share * np.log(members)), axis=1) for part in parts
     ]
     expected = trees.weight * np.mean(forests, axis=0) + (1 - trees.weight) * members
     assert_allclose(grown.predict_proba(X), expected, atol=1e-12)
@@ -74,18 +74,18 @@ def test_unknown_members_are_named_with_the_trees():
 
 def test_members_learn_from_some_rows_and_trees_from_all(monkeypatch):
     X, y = parity(900)
-    for module in (training, ensemble_bayes):
+    for module in (training, ensemble_bayes, many_rows):
         monkeypatch.setattr(module, "MEMBER_ROWS", 300)
     model = BayesClassifier(families=MEMBERS).fit(X, y)
     assert 300 <= model.density_.data_statistics_["class_prior"]["count"].sum() <= 310
     assert 300 <= model.tried_rows_ <= 310
-    held_out = [900 - float(mass.sum()) for mass in first_trees(model)]
-    assert_allclose(held_out, [90] * 5, atol=10)
-    assert model.held_out_.log_posterior.shape == (round(sum(held_out)), 2)
-    monkeypatch.setattr(training, "ONE_FOREST", 900)
+    assert [float(mass.sum()) for mass in first_trees(model)] == [900] * 5
+    assert abs(len(model.held_out_.codes) - 450) <= 50  # a tenth for each of five forests
+    monkeypatch.setattr(ensemble_bayes, "ONE_FOREST", 900)
     single = BayesClassifier(families=MEMBERS).fit(X, y)
     assert len(single.trees_.forests) == 1
-    assert 590 <= float(first_trees(single)[0].sum()) <= 600  # the members' rows are held out
+    assert 300 <= single.tried_rows_ <= 310
+    assert float(first_trees(single)[0].sum()) == 900
     Z, z = parity(seed=1)
     assert min(model.score(Z, z), single.score(Z, z)) > 0.75
 
@@ -110,9 +110,9 @@ def test_the_default_is_not_worse_than_trees_alone_where_only_trees_can_learn():
 
 
 def test_a_single_forest_learns_from_rows_of_every_class(monkeypatch):
-    for module in (training, ensemble_bayes):
+    for module in (training, ensemble_bayes, many_rows):
         monkeypatch.setattr(module, "MEMBER_ROWS", 300)
-    monkeypatch.setattr(training, "ONE_FOREST", 6000)
+    monkeypatch.setattr(ensemble_bayes, "ONE_FOREST", 6000)
     Z, z = with_rare_class(500, 250, seed=1)
     rare, found = z == 2, []
     for seed in range(3):  # without any of the ten rows the class would never be predicted
@@ -132,7 +132,7 @@ def with_rare_class(n, rare, seed=0):
 
 def test_members_that_learn_from_all_rows_are_left_out_if_these_are_too_many(monkeypatch):
     X, y = parity(900)
-    for module in (training, ensemble_bayes):
+    for module in (training, ensemble_bayes, many_rows):
         monkeypatch.setattr(module, "MEMBER_ROWS", 300)
     monkeypatch.setattr(standard_members, "MOST_PAIRS", 500 * X.shape[1] ** 2)
     some = BayesClassifier(families=["kernel", "tree", "trees"]).fit(X, y)
@@ -155,7 +155,7 @@ def weigh_trees(monkeypatch, share):
 
 
 def test_members_learn_from_all_rows_if_trees_are_left_out(monkeypatch):
-    for module in (training, ensemble_bayes):
+    for module in (training, ensemble_bayes, many_rows):
         monkeypatch.setattr(module, "MEMBER_ROWS", 300)
     weigh_trees(monkeypatch, 0.1)
     X, y = parity(900)

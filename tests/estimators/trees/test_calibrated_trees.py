@@ -31,10 +31,11 @@ def model():
     return quick().fit(*interaction())
 
 
-def test_interactions_of_three_columns_are_found(model):
+def test_interactions_of_three_columns_are_found():
+    """On average over seeds, which choose the rows that are held out."""
     X, y = interaction(seed=1)
     assert cb.NaiveBayes().fit(*interaction()).score(X, y) < 0.6
-    assert model.score(X, y) > 0.9
+    assert np.mean([quick(random_state=seed).fit(*interaction()).score(X, y) for seed in range(6)]) > 0.88
 
 
 def hastie():
@@ -77,7 +78,7 @@ def test_the_posterior_is_that_of_the_grown_trees(model):
     X, _ = interaction(seed=2)
     leaves = model.leaves_
     columns = leaves.bytes.encode(new_table(model, X))
-    scores = leaves.log_start + forest_scores(columns, leaves.forest, leaves.log_factor)
+    scores = forest_scores(columns, leaves.forest, leaves.log_factor, leaves.log_start)
     assert_allclose(model.predict_log_proba(X), log_softmax(scores, axis=1), atol=1e-10)
 
 
@@ -143,7 +144,7 @@ def test_class_weights_are_row_weights():
 
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_a_seed_chooses_the_held_out_rows(seed):
-    X, y = interaction(300)
+    X, y = interaction(600)
     one, two = (quick(random_state=seed).fit(X, y).predict_proba(X) for _ in range(2))
     assert np.array_equal(one, two)
     assert np.array_equal(one, quick().fit(X, y).predict_proba(X)) == (seed is None)

@@ -30,6 +30,14 @@ class Rows(NamedTuple):
     def everyone(self) -> Any:
         return np.arange(len(self.codes), dtype=np.int32)
 
+    def none(self) -> Any:
+        """No row, as booleans."""
+        return np.zeros(len(self.codes), dtype=bool)
+
+    def only(self, chosen: Any) -> Rows:
+        """Some of the rows."""
+        return Rows(self.codes[chosen], self.sizes, self.residual[chosen], self.variance[chosen])
+
 
 def random_rows(rng: np.random.Generator, n: int, sizes: list[int], k: int, missing: float = 0.2) -> Rows:
     """Rows whose residuals depend on their codes."""
@@ -96,21 +104,45 @@ def best_of(splits: list[Split]) -> Split | None:
     return found if found is not None and found.gain > 1e-9 else None
 
 
-def leaves_by_definition(rows: Rows, given: SplitOptions, most_leaves: int) -> list[set[int]]:
-    """Rows of the leaves of a tree: the leaf of the largest gain is split until there are enough or nothing is gained."""
-    leaves = [(rows.everyone(), NO_BOUNDS)]
-    while len(leaves) < most_leaves:
-        splits = [best_of(every_split(rows, chosen, given, bounds)) for chosen, bounds in leaves]
-        gains = [-1.0 if split is None else split.gain for split in splits]
-        place = int(np.argmax(gains))
-        split = splits[place]
-        if split is None:
+class Nodes(NamedTuple):
+    """A tree by its definition: lists of its nodes in the order in which they were made, and of its leaves in that order."""
+
+    column: list[int]
+    most: list[int]
+    missing_left: list[bool]
+    children: list[list[int]]
+    """Left and right child; the number of the leaf, twice, for a leaf."""
+    rows: list[list[int]]
+    """Of each leaf."""
+    bounds: list[tuple[float, float]]
+    """Of each leaf."""
+
+
+def tree_by_definition(rows: Rows, given: SplitOptions, most_leaves: int) -> Nodes:
+    """One leaf after another is split, that of the largest gain, until there are enough or nothing is gained."""
+    chosen, bounds, splits, children = [rows.everyone()], [NO_BOUNDS], [], {}
+    while True:
+        begin = len(splits)
+        for own, limits in zip(chosen[begin:], bounds[begin:], strict=True):
+            splits.append(best_of(every_split(rows, own, given, limits)))
+        open_ = [node for node in range(len(splits)) if node not in children and splits[node] is not None]
+        if not open_ or len(splits) - len(children) >= most_leaves:
             break
-        chosen, bounds = leaves.pop(place)
-        left = is_on_left(rows.codes[chosen, split.column], split)
-        below, above = child_bounds(rows, chosen, left, split, given, bounds)
-        leaves += [(chosen[left], below), (chosen[~left], above)]
-    return [set(chosen.tolist()) for chosen, _ in leaves]
+        node = max(open_, key=lambda node: (splits[node].gain, -node))
+        left = is_on_left(rows.codes[chosen[node], splits[node].column], splits[node]).astype(bool)
+        bounds += child_bounds(rows, chosen[node], left, splits[node], given, bounds[node])
+        children[node] = [len(chosen), len(chosen) + 1]
+        chosen += [chosen[node][left], chosen[node][~left]]
+    leaves = [node for node in range(len(splits)) if node not in children]
+    made = [splits[node] if node in children else Split(0.0, -1, 0, False) for node in range(len(splits))]
+    return Nodes(
+        [split.column for split in made],
+        [split.most for split in made],
+        [bool(split.missing_left) for split in made],
+        [children[node] if node in children else [leaves.index(node)] * 2 for node in range(len(made))],
+        [chosen[node].tolist() for node in leaves],
+        [bounds[node] for node in leaves],
+    )
 
 
 def child_bounds(rows: Rows, chosen: Any, left: Any, split: Split, given: SplitOptions, bounds: Any) -> Any:

@@ -14,7 +14,7 @@ from tests.seeds import generator
 INSTRUCTION_SETS = native_kernels.module.levels() if native_kernels.module is not None else []
 ROWS = random_rows(generator(0), 300, [7, 2, 40] * 3, 3)
 TREES = [
-    grow_tree(ROWS.columns, ROWS.everyone(), ROWS.packed, options(9, prior=prior), leaves).tree
+    grow_tree(ROWS.columns, ROWS.none(), ROWS.packed, options(9, prior=prior), leaves).tree
     for prior, leaves in ((1.0, 20), (500.0, 3), (50.0, 127), (1.0, 32), (1.0, 33), (1.0, 64), (1.0, 65))
 ]
 FOREST = forest_of([*TREES, ONE_LEAF])
@@ -58,7 +58,7 @@ def test_a_few_rows_have_the_leaves_that_they_have_among_many(n):
 def test_nodes_with_several_parents_end_in_some_leaf(leaves):
     """The extension itself, which reads what `Forest.verify` would refuse, stays within its memory."""
     rng = generator(9)
-    tree = grow_tree(ROWS.columns, ROWS.everyone(), ROWS.packed, options(9, prior=1.0), leaves).tree
+    tree = grow_tree(ROWS.columns, ROWS.none(), ROWS.packed, options(9, prior=1.0), leaves).tree
     for _ in range(50):
         children = tree.children.copy()
         for node in np.flatnonzero(tree.column >= 0):

@@ -1,54 +1,48 @@
 """Trees round by round: one round against Newton's step, held-out losses, monotone columns, same bits everywhere."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from calibayes.kernels import dispatch
+from calibayes.kernels import dispatch, tree_growth
 from calibayes.kernels import forests as tree
 from calibayes.kernels.dispatch import native_kernels, thread_limit
 from calibayes.kernels.forests import forest_of, leaf_codes
+from calibayes.kernels.growth_rows import GrowthRows
 from calibayes.kernels.tree_growth import (
     LARGEST_STEP,
-    GrowthFold,
-    GrowthRows,
     GrowthSettings,
-    fold_of,
     forest_scores,
-    grow_forests,
+    held_out_scores,
 )
-from calibayes.kernels.tree_nodes import ByteColumns, byte_columns
+from calibayes.kernels.tree_nodes import LabeledScores, byte_columns, whole_loss
 from tests.kernel_versions import numpy_only, use_instruction_set
+from tests.kernels.partitions.growth_tables import (
+    assert_same_forest,
+    assert_same_growth,
+    example,
+    grow,
+    grow_folds,
+    halves,
+    only,
+    with_folds,
+)
 from tests.seeds import generator
-
-
-def example(n=400, sizes=(9, 30, 4), k=3, seed=0, weight=None):
-    """Rows whose classes depend on two columns together."""
-    rng = generator([n, k, seed])
-    codes = np.floor(rng.random((n, len(sizes))) * np.array(sizes)).astype(np.uint8)
-    score = np.stack([np.sin(codes[:, 0] + c) * np.cos(codes[:, -1] * (c + 1)) for c in range(k)], axis=1)
-    labels = np.argmax(2 * score + rng.gumbel(size=(n, k)), axis=1)
-    start = np.broadcast_to(np.log(np.full(k, 1 / k)), (n, k))
-    weight = rng.uniform(0.5, 2.0, n) if weight is None else np.broadcast_to(weight, n)
-    return GrowthRows(byte_columns(codes, np.array(sizes)), labels, weight, start)
-
-
-def halves(sample):
-    return fold_of(sample, np.arange(len(sample.labels)) % 2 == 1)
-
-
-def grow(sample, settings, direction=None):
-    """Trees on all rows of a sample, none held out."""
-    fold = fold_of(sample, np.zeros(len(sample.labels), dtype=bool))
-    return grow_forests([fold], settings, direction).forests[0]
 
 
 def prefix(grown, trees):
     """The first trees, and their log factors."""
     chosen = [*grown.forest.trees()][:trees]
     return forest_of(chosen), grown.log_factor[:, : sum(grown.forest.leaves[:trees])]
+
+
+def scores_of(sample, grown, trees=None):
+    """The log scores of the rows of a sample with the first trees."""
+    forest, factors = prefix(grown, grown.forest.count if trees is None else trees)
+    return forest_scores(sample.columns, forest, factors, sample.log_start)
 
 
 def loss_of(sample, scores):
@@ -94,14 +88,10 @@ def test_rounds_are_added_up_and_lower_the_training_loss():
     sample = example()
     grown = grow(sample, GrowthSettings(trees=12, leaves=5))
     assert grown.forest.count == 12
-    losses = [
-        loss_of(sample, sample.log_scores + forest_scores(sample.columns, *prefix(grown, t)))
-        for t in range(13)
-    ]
+    losses = [loss_of(sample, scores_of(sample, grown, trees)) for trees in range(13)]
     assert all(after < before for before, after in pairwise(losses))
     # The second tree's factors are a step from the posterior after the first.
-    first, factors = prefix(grown, 1)
-    p = softmax(sample.log_scores + forest_scores(sample.columns, first, factors), axis=1)
+    p = softmax(scores_of(sample, grown, 1), axis=1)
     leaves = leaf_codes(sample.columns, grown.forest)[:, 1]
     own, w = leaves == 0, sample.weight[leaves == 0, None]
     step = np.sum(w * (np.eye(3)[sample.labels[own]] - p[own]), axis=0)
@@ -109,18 +99,36 @@ def test_rounds_are_added_up_and_lower_the_training_loss():
     np.testing.assert_allclose(grown.log_factor[:, grown.forest.leaves[0]], 0.1 * step, rtol=1e-10)
 
 
+def test_scores_are_those_of_the_leaves_of_all_trees():
+    sample = example(k=2, sizes=(9, 30, 4, 256, 2, 3, 3, 3, 5))
+    grown = grow(sample, GrowthSettings(trees=6, leaves=7))
+    first = np.concatenate([[0], np.cumsum(grown.forest.leaves)])
+    codes, start = leaf_codes(sample.columns, grown.forest), generator(1).normal(size=(400, 2))
+    expected, own = start.copy(), start.copy()
+    for number in range(6):
+        expected += grown.log_factor[:, first[number] + codes[:, number]].T
+    assert (
+        forest_scores(sample.columns, grown.forest, grown.log_factor, start).tobytes() == expected.tobytes()
+    )
+    assert np.array_equal(start, own)  # what was given stays as it is
+    some = sample.columns.rows(slice(5, 9))
+    assert np.array_equal(forest_scores(some, grown.forest, grown.log_factor, start[5:9]), expected[5:9])
+    none = forest_scores(sample.columns, forest_of([]), np.zeros((2, 0)), np.array([0.3, -1.0]))
+    assert np.array_equal(none, np.tile([0.3, -1.0], (400, 1)))
+
+
 def test_held_out_rows_choose_the_number_of_trees():
-    fold = halves(example(n=600))
-    held_out = fold.held_out
+    sample = halves(example(n=600))
     settings = GrowthSettings(rate=0.5, prior=0.1, patience=8)
-    (grown,), losses = grow_forests([fold], settings)
+    (grown,), losses = grow_folds(sample, settings)
+    held_out = only(sample.rows, sample.rows.held_out[0])
     best = grown.forest.count
     assert 0 < best < len(losses) - 1 < 1000
     assert np.argmin(losses) == best
     for trees in (0, 1, best):
-        scores = held_out.log_scores + forest_scores(held_out.columns, *prefix(grown, trees))
+        scores = scores_of(held_out, grown, trees)
         assert losses[trees] == pytest.approx(loss_of(held_out, scores), rel=1e-12)
-    np.testing.assert_allclose(scores, grown.held_out_scores, rtol=1e-12, atol=1e-12)
+    assert held_out_scores(grown, 0, sample.rows).tobytes() == scores.tobytes()
     assert losses[-8:].min() > losses[:-8].min() * (1 - 1e-3)
 
 
@@ -132,7 +140,7 @@ def is_over(losses, patience):
 
 @pytest.mark.parametrize(("rate", "patience"), [(0.5, 8), (0.02, 3)])
 def test_growth_ends_in_the_first_round_after_which_the_latest_rounds_have_not_gained(rate, patience):
-    _, losses = grow_forests([halves(products())], GrowthSettings(rate=rate, prior=20.0, patience=patience))
+    _, losses = grow_folds(halves(products()), GrowthSettings(rate=rate, prior=20.0, patience=patience))
     ends = [number for number in range(1, len(losses) + 1) if is_over(losses[:number], patience)]
     assert ends == [len(losses)]
     assert rate == 0.5 or len(losses) > 6 * patience  # more than the patience counts
@@ -143,8 +151,9 @@ def products(n=2000, seed=0):
     rng = np.random.default_rng(seed)
     codes = rng.integers(1, 16, size=(n, 5)).astype(np.uint8)
     signs = np.sign(codes[:, :3] - 7.5)
-    labels = (signs[:, 0] * signs[:, 1] + 0.5 * signs[:, 2] + rng.normal(size=n) > 0).astype(int)
-    return GrowthRows(byte_columns(codes, np.full(5, 16)), labels, np.ones(n), np.full((n, 2), np.log(0.5)))
+    labels = (signs[:, 0] * signs[:, 1] + 0.5 * signs[:, 2] + rng.normal(size=n) > 0).astype(np.int32)
+    columns = byte_columns(codes, np.full(5, 16))
+    return GrowthRows(columns.words, columns.first, labels, np.ones(1), np.log([0.5, 0.5]))
 
 
 def test_growth_on_noise_ends_after_its_patience():
@@ -152,77 +161,128 @@ def test_growth_on_noise_ends_after_its_patience():
     for seed in range(5):
         sample = products(seed=seed)
         noise = np.random.default_rng(seed).permutation(sample.labels)
-        (grown,), losses = grow_forests([halves(sample._replace(labels=noise))], GrowthSettings())
+        (grown,), losses = grow_folds(halves(replace(sample, labels=noise)), GrowthSettings())
         assert grown.forest.count <= 10
         assert len(losses) - 1 <= grown.forest.count + 20
 
 
+def test_losses_are_those_of_the_scores_of_the_trees_to_the_bit():
+    sample = halves(example(n=600, weight=np.full(600, 2.0)))
+    (grown,), losses = grow_folds(sample, GrowthSettings(trees=9))
+    held_out = only(sample.rows, sample.rows.held_out[0])
+    for trees in range(grown.forest.count + 1):
+        scored = LabeledScores(scores_of(held_out, grown, trees), held_out.labels, held_out.weight)
+        units = 2.0**16 * 2.0**19  # of losses; 600 rows of weight 2 are fewer than 2^30 / 2^19
+        assert losses[trees] == whole_loss(scored, np.ones(300, bool), units) / (300 * 2 * units)
+
+
+def test_mass_is_the_weight_of_all_rows_by_class():
+    """Of training rows and of those that are held out."""
+    sample = with_folds(example(n=500), np.arange(500) % 3 == np.arange(2)[:, None])
+    for grown in grow_folds(sample, GrowthSettings(trees=5, leaves=6)).forests:
+        codes, rows = leaf_codes(sample.rows.columns, grown.forest), sample.rows
+        columns = [
+            np.bincount(rows.labels * leaves + own, rows.weight, minlength=3 * leaves).reshape(3, leaves)
+            for own, leaves in zip(codes.T, grown.forest.leaves, strict=True)
+        ]
+        np.testing.assert_allclose(grown.mass, np.concatenate(columns, axis=1), rtol=1e-9)
+
+
+def test_rows_begin_with_scores_of_their_own():
+    """Log scores (n, k) at the start; a constant of each row does not matter."""
+    shared, rng = example(n=600), generator(4)
+    own = only(shared, np.arange(600))
+    own.log_start = rng.normal(size=(600, 3)) + 30 * rng.normal(size=(600, 1))
+    grown, p = grow(own, GrowthSettings(trees=1, leaves=8, rate=1.0)), softmax(own.log_start, axis=1)
+    leaves = leaf_codes(own.columns, grown.forest)[:, 0]
+    for leaf in range(8):
+        inside, w = leaves == leaf, own.weight[leaves == leaf, None]
+        step = np.sum(w * (np.eye(3)[own.labels[inside]] - p[inside]), axis=0)
+        step /= np.sum(w * p[inside] * (1 - p[inside]) * 1.5, axis=0) + 5.0
+        np.testing.assert_allclose(grown.log_factor[:, leaf], step, rtol=1e-8)
+    sample = with_folds(own, np.arange(600) % 2 == np.arange(2)[:, None])
+    (_, grown), losses = grow_folds(sample, GrowthSettings(trees=3, rate=0.01))
+    rows = only(sample.rows, sample.rows.held_out[1])
+    assert grown.forest.count == 3
+    assert held_out_scores(grown, 1, sample.rows).tobytes() == scores_of(rows, grown).tobytes()
+    assert losses[0] == pytest.approx(loss_of(own, own.log_start), rel=1e-12)
+
+
 def test_folds_grow_together_as_many_rounds_as_are_best_for_all():
-    sample, settings = example(n=600), GrowthSettings(rate=0.3, patience=8)
-    rows = np.arange(600)
-    folds = [fold_of(sample, rows % 3 == number) for number in range(3)]
-    forests, losses = grow_forests(folds, settings)
+    rows, settings = example(n=600), GrowthSettings(rate=0.3, patience=8)
+    sample = with_folds(rows, np.arange(600) % 3 == np.arange(3)[:, None])
+    forests, losses = grow_folds(sample, settings)
     best = int(np.argmin(losses))
     assert [grown.forest.count for grown in forests] == [best] * 3
-    alone, _ = grow_forests(folds[1:2], settings)
-    shared = min(best, alone[0].forest.count)
-    assert prefix(alone[0], shared)[1].tobytes() == prefix(forests[1], shared)[1].tobytes()
+    (alone,), _ = grow_folds(with_folds(rows, np.arange(600)[None] % 3 == 1), settings)
+    shared = min(best, alone.forest.count)
+    assert prefix(alone, shared)[1].tobytes() == prefix(forests[1], shared)[1].tobytes()
     scores = np.empty((600, 3))
     for number, grown in enumerate(forests):
-        scores[rows % 3 == number] = grown.held_out_scores
-    assert losses[best] == pytest.approx(loss_of(sample, scores), rel=1e-12)
+        scores[number::3] = held_out_scores(grown, number, sample.rows)
+    assert losses[best] == pytest.approx(loss_of(rows, scores), rel=1e-12)
 
 
-def test_held_out_scores_are_those_of_the_trees_that_are_kept():
-    """A held-out row without weight moves while the loss stays the same: no tree is kept, and so are the scores."""
+def test_the_trees_that_are_kept_are_those_of_the_least_loss():
+    """A held-out row without weight moves while the loss stays the same: no tree is kept."""
     codes = np.repeat([[0], [1], [2], [3]], 200, axis=0).astype(np.uint8)
-    labels = np.concatenate([np.arange(400) % 2, np.zeros(200, int), np.ones(200, int)])
-    sample = GrowthRows(
-        byte_columns(codes, np.array([4])), labels, np.ones(800), np.full((800, 2), np.log(0.5))
+    labels = np.concatenate([np.arange(400) % 2, np.zeros(200, int), np.ones(200, int)]).astype(np.int32)
+    columns, held_out = byte_columns(codes, np.array([4])), np.isin(np.arange(800), [0, 1, 500])[None]
+    weight = np.where(np.arange(800) == 500, 0.0, 1.0)
+    rows = replace(
+        example(n=800, k=2), words=columns.words, first=columns.first, labels=labels, weight=weight
     )
-    two = sample.only(np.isin(np.arange(800), [0, 500]))._replace(weight=np.array([1.0, 0.0]))
-    (grown,), losses = grow_forests([GrowthFold(sample, two)], GrowthSettings(trees=5, leaves=4))
+    sample = with_folds(rows, held_out)
+    (grown,), losses = grow_folds(sample, GrowthSettings(trees=5, leaves=4))
     assert len(losses) > 2
     assert np.ptp(losses) == 0.0
     assert grown.forest.count == 0
-    np.testing.assert_array_equal(grown.held_out_scores, two.log_scores)
+    assert grown.mass.shape == (2, 0)
+    assert np.array_equal(held_out_scores(grown, 0, sample.rows), np.tile(rows.log_start, (3, 1)))
 
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_all_versions_grow_the_same_forest_to_the_bit(monkeypatch, k):
-    """Structure, log factors, held-out scores and losses: NumPy, every instruction set, any number of threads."""
-    sample = example(k=k, n=700, sizes=(9, 30, 4, 256, 2, 3, 3, 3, 5))
+    """Structure, log factors, mass and losses: NumPy, every instruction set, any number of threads."""
+    rows = example(k=k, n=700, sizes=(9, 30, 4, 256, 2, 3, 3, 3, 5))
     direction = np.array([0, 1, 0, -1, 0, 0, 0, 0, 0], np.int8) * (k == 2)
-    args = [halves(sample)], GrowthSettings(trees=15, leaves=7), direction
-    (expected,), losses = grow_forests(*args)
-    assert expected.forest.count > 5
+    sample = with_folds(rows, np.arange(700) % 3 == np.arange(2)[:, None])
+    args = sample, GrowthSettings(trees=15, leaves=7)
+    expected = grow_folds(*args, direction=direction)
+    assert expected.forests[0].forest.count > 5
 
-    def assert_same(found):
-        (grown,), found_losses = found
-        assert found_losses.tobytes() == losses.tobytes()
-        for name, array in vars(expected.forest).items():
-            assert np.array_equal(array, getattr(grown.forest, name)), name
-        for name in ("log_factor", "mass", "held_out_scores"):
-            assert getattr(grown, name).tobytes() == getattr(expected, name).tobytes(), name
+    def assert_same():
+        again = with_folds(rows, sample.rows.held_out)
+        assert again.keys.columns.tobytes() == sample.keys.columns.tobytes()
+        assert again.keys.classes.tobytes() == sample.keys.classes.tobytes()
+        assert again.rows.fractions.tobytes() == sample.rows.fractions.tobytes()
+        assert_same_growth(grow_folds(again, args[1], direction=direction), expected)
 
     with numpy_only():
-        assert_same(grow_forests(*args))
+        assert_same()
     for name in native_kernels.module.levels():
         with use_instruction_set(name):
-            assert_same(grow_forests(*args))
+            assert_same()
+    monkeypatch.setattr(tree_growth, "MANY_CELLS", 0)
     monkeypatch.setattr(tree, "MANY_CELLS", 0)
     monkeypatch.setattr(dispatch, "RANGE_BYTES", 2**12)
     for threads in (1, 2, 5):
         with thread_limit(threads):
-            assert_same(grow_forests(*args))
+            assert_same()
 
 
-def test_the_order_of_rows_changes_no_bit():
-    sample, settings = example(n=700), GrowthSettings(trees=15, leaves=7)
-    order = generator(5).permutation(700)
-    expected, grown = grow(sample, settings), grow(sample.only(order), settings)
-    assert grown.log_factor.tobytes() == expected.log_factor.tobytes()
-    assert grown.mass.tobytes() == expected.mass.tobytes()
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_order_of_rows_and_of_columns_changes_no_bit(k):
+    rows, settings = example(n=700, k=k), GrowthSettings(trees=15, leaves=7)
+    expected, order = grow(rows, settings), generator(5).permutation(700)
+    assert_same_forest(grow(only(rows, order), settings), expected)
+    codes = np.stack([rows.columns.column(j) for j in range(3)], axis=1)
+    columns = byte_columns(codes[:, [2, 0, 1]], np.diff(rows.first)[[2, 0, 1]])
+    moved = grow(replace(rows, words=columns.words, first=columns.first, folds={}), settings)
+    splits = expected.forest.column >= 0
+    assert np.array_equal(np.array([2, 0, 1])[moved.forest.column[splits]], expected.forest.column[splits])
+    assert moved.log_factor.tobytes() == expected.log_factor.tobytes()
+    assert moved.mass.tobytes() == expected.mass.tobytes()
 
 
 def scores_along(grown, codes, sizes, column):
@@ -230,7 +290,7 @@ def scores_along(grown, codes, sizes, column):
     moved = np.repeat(codes[None], sizes[column] - 1, axis=0)
     moved[:, :, column] = np.arange(1, sizes[column])[:, None]
     columns = byte_columns(moved.reshape(-1, len(sizes)), np.array(sizes))
-    scores = forest_scores(columns, grown.forest, grown.log_factor)
+    scores = forest_scores(columns, grown.forest, grown.log_factor, np.zeros(2))
     return (scores[:, 1] - scores[:, 0]).reshape(sizes[column] - 1, -1)
 
 
@@ -252,16 +312,22 @@ def test_monotone_columns_never_turn(sizes, sign, seed):
 
 
 def test_nothing_to_gain_grows_no_tree():
-    sample = example(weight=1e-9)
-    for given in (sample, sample._replace(weight=0 * sample.weight)):
-        (grown,), losses = grow_forests([GrowthFold(given, sample)], GrowthSettings())
+    rows = example(weight=1e-9)
+    for given in (rows, replace(rows, weight=0 * rows.weight, folds={})):
+        (grown,), losses = grow_folds(halves(given), GrowthSettings())
         assert grown.forest.count == 0
-        assert grown.log_factor.shape == (3, 0)
+        assert grown.log_factor.shape == grown.mass.shape == (3, 0)
         assert len(losses) == 1
-    constant = sample._replace(
-        columns=ByteColumns(0 * sample.columns.words, np.array([0, 1, 2, 3])), weight=np.ones(400)
-    )
+    constant = replace(example(weight=1.0), words=0 * rows.words, first=np.array([0, 1, 2, 3]))
     assert grow(constant, GrowthSettings()).forest.count == 0
+
+
+def test_without_held_out_rows_losses_are_no_numbers():
+    sample = with_folds(example(), np.zeros((1, 400), dtype=bool))
+    (grown,), losses = grow_folds(sample, GrowthSettings(trees=4))
+    assert grown.forest.count == 4
+    assert len(losses) == 5
+    assert np.isnan(losses).all()
 
 
 def test_growth_ends_when_the_report_says_so():
@@ -271,7 +337,7 @@ def test_growth_ends_when_the_report_says_so():
         seen.append((trees, loss))
         return trees == 3
 
-    _, losses = grow_forests([halves(example())], GrowthSettings(), None, report)
+    _, losses = grow_folds(halves(example()), GrowthSettings(), report=report)
     assert [trees for trees, _ in seen] == [1, 2, 3]
     assert [loss for _, loss in seen] == losses[1:].tolist()
 

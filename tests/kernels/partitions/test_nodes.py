@@ -6,17 +6,24 @@ import pytest
 from calibayes.kernels.dispatch import thread_limit
 from calibayes.kernels.tree_nodes import (
     NO_SPLIT,
+    PACKED_ROWS,
     Bounds,
     Split,
     best_split,
     byte_columns,
     divide,
     node_sums,
-    residual,
-    variance,
 )
 from tests.kernel_versions import numpy_only
-from tests.kernels.partitions.oracle import best_of, every_split, gain, is_on_left, options, random_rows
+from tests.kernels.partitions.oracle import (
+    Rows,
+    best_of,
+    every_split,
+    gain,
+    is_on_left,
+    options,
+    random_rows,
+)
 from tests.seeds import generator
 
 TABLES = {
@@ -43,9 +50,34 @@ def test_sums_are_those_of_the_rows_of_each_cell(name):
     for j, codes in enumerate(rows.sizes):
         for code in range(codes):
             own = chosen[rows.codes[chosen, j] == code]
-            cell = sums[first[j] + code]
-            assert residual(cell).tolist() == rows.residual[own].sum(axis=0).tolist()
-            assert variance(cell).tolist() == rows.variance[own].sum(axis=0).tolist()
+            cell = sums[:, first[j] + code]
+            assert cell.tolist() == [
+                part[own].sum(axis=0).tolist() for part in (rows.residual, rows.variance)
+            ]
+
+
+def test_sums_of_more_rows_than_packed_numbers_can_be_added_up_are_exact():
+    """A little more than 2^20 rows with the largest parts that so many may have: more rows would overflow either part."""
+    n, largest, widest = PACKED_ROWS + 3000, 2**11 - 1, 2**12 - 1
+    codes = np.stack([np.where(np.arange(n) == 5, 0, 1), np.arange(n) % 3], axis=1).astype(np.uint8)
+    residual, variance = np.full((n, 2), largest), np.full((n, 2), widest)
+    residual[:, 1] *= -1
+    residual[::7], variance[::5] = 3, 0
+    rows = Rows(codes, np.array([2, 3]), residual, variance)
+    by_row = [list(zip(*part.T.tolist(), strict=True)) for part in (residual, variance)]
+    expected = []
+    for column, codes_ in ((0, 2), (1, 3)):
+        own = [np.flatnonzero(codes[:, column] == code).tolist() for code in range(codes_)]
+        expected += [[[sum(part[i][c] for i in chosen) for c in (0, 1)] for part in by_row] for chosen in own]
+    assert max(abs(number) for cell in expected for part in cell for number in part) > 2**31
+
+    def check():
+        found = node_sums(rows.columns, rows.everyone(), rows.packed)
+        assert found.transpose(1, 0, 2).tolist() == expected
+
+    check()
+    with numpy_only():
+        check()
 
 
 @pytest.mark.parametrize("seed", range(3))

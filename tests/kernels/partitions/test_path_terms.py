@@ -9,7 +9,7 @@ from tests.seeds import generator
 
 ROWS = random_rows(generator(0), 200, [7, 2, 40], 3)
 TREES = [
-    grow_tree(ROWS.columns, ROWS.everyone(), ROWS.packed, options(3, prior=prior), 9).tree
+    grow_tree(ROWS.columns, ROWS.none(), ROWS.packed, options(3, prior=prior), 9).tree
     for prior in (1.0, 900.0)
 ]
 FOREST = forest_of([*TREES, ONE_LEAF])

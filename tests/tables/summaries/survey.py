@@ -3,6 +3,9 @@
 import numpy as np
 
 from calibayes.core.named_arrays import total
+from calibayes.engines import Serial
+from calibayes.kernels.growth_rows import ManyBlocks
+from calibayes.streams.growth_blocks import BlockList
 from calibayes.tables.summary import Sample, in_sample
 from calibayes.tables.summary_sums import Streamed, column_sums, first_plan, next_plan, totals_after
 
@@ -34,4 +37,14 @@ def streamed(table, weight, codes, ranges):
         [in_sample(first, last - first, table.n) for first, last in sorted(map(tuple, ranges))]
     )
     sample = Sample(table.rows(chosen), weight[chosen], None if codes is None else codes[chosen])
-    return Streamed(sample.table, weight, codes, sample, totals, lambda encoder: encoder.encode(table))
+
+    def all_blocks(encoder, counts):
+        blocks = [
+            encoder.one_block(
+                table.rows(np.arange(*own)), codes[slice(*own)], weight[slice(*own)], counts
+            ).rows
+            for own in ranges
+        ]
+        return ManyBlocks(Serial(), BlockList(blocks))
+
+    return Streamed(sample.table, weight, codes, sample, totals, all_blocks)

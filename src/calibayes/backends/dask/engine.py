@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from itertools import chain
-from threading import Lock
+from threading import RLock
 from typing import Any, ClassVar, Self
 from uuid import uuid4
 
@@ -45,7 +45,7 @@ Graph = dict[Any, Any]
 
 _kept: dict[tuple[int, int], Blocks] = {}
 """(id of a source, id of a client) -> its blocks; an entry is removed with its source."""
-_lock = Lock()
+_lock = RLock()  # a source may ask for the blocks of another one
 
 
 @dataclass
@@ -98,12 +98,23 @@ def _kept_blocks(client: Any, source: Source, retries: int) -> Blocks:
         if not known.are_usable:
             known.release()
             _send(client, source, known, retries)
+        elif not known.workers and all(future.status == "finished" for future in known.futures):
+            # What a function keeps beside a block is lost if another worker gets a copy of the block.
+            holders = client.who_has(known.futures)
+            known.workers = [next(iter(holders.get(future.key, ())), None) for future in known.futures]
         return known
 
 
 def _forget(key: tuple[int, int]) -> None:
     if blocks := _kept.pop(key, None):
         blocks.release()
+
+
+def kept_futures(source: Any) -> Sequence[Any]:
+    """The blocks of a source that are on workers already; none if there are none, or some were lost."""
+    with _lock:
+        found = [blocks for (known, _), blocks in _kept.items() if known == id(source)]
+    return found[0].futures if found and found[0].are_usable else ()
 
 
 def _send(client: Any, source: Source, blocks: Blocks, retries: int) -> None:

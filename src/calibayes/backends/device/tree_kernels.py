@@ -20,13 +20,12 @@ from calibayes.backends.device.tree_rows import (
     FoundSplit,
     GivenRows,
     Scales,
-    SplitRequest,
     best_of_columns,
     in_order,
 )
 from calibayes.core.protocols import Array
 from calibayes.kernels import posterior as exact
-from calibayes.kernels.forests import MOST_LEAVES, Forest, TreeNodes, forest_of
+from calibayes.kernels.forests import MOST_LEAVES, Forest, SplitRequest, TreeNodes, forest_of
 from calibayes.kernels.tree_nodes import (
     HALF,
     LARGEST_LOSS,

@@ -19,7 +19,7 @@ import numpy as np
 from calibayes.backends.device.array import Placement, is_on_device, row_ranges, to_numpy
 from calibayes.core.protocols import Array
 from calibayes.kernels import posterior as exact
-from calibayes.kernels.forests import Forest, TreeNodes
+from calibayes.kernels.forests import Forest, SplitRequest, TreeNodes
 from calibayes.kernels.tree_nodes import (
     HALF,
     LARGEST_LOSS,
@@ -40,18 +40,6 @@ FEWEST_SUMS = 2**17
 """Sums are divided among so many numbers at least: additions to the same number wait for each other."""
 POSTERIOR_ARRAYS = 10
 """Temporary arrays (k, n) of posteriors."""
-
-
-class SplitRequest(NamedTuple):
-    """A node whose rows are to be divided."""
-
-    node: int
-    split: Split
-    left: int
-    """Number of the new node on the left."""
-    right: int
-    is_left_summed: bool
-    """Which child's sums are wanted."""
 
 
 class FoundSplit(NamedTuple):
@@ -173,7 +161,7 @@ def in_order(requests: Sequence[SplitRequest], found: Sequence[FoundSplit]) -> l
 # -- Posteriors of (k, n) log scores, by the operations of `calibayes.kernels.posterior` one by one ----------------------
 
 
-class ExactPosterior(NamedTuple):
+class ShiftedPosterior(NamedTuple):
     """Posteriors, log scores less the largest, (k, n), and sums of their exponentials, (n,)."""
 
     posterior: Any
@@ -208,7 +196,7 @@ def exact_log(torch: Any, x: Any) -> Any:
     return exponent.to(torch.float64) * exact.LOG2 + (f + f * (z * p))
 
 
-def exact_posterior(torch: Any, scores: Any) -> ExactPosterior:
+def exact_posterior(torch: Any, scores: Any) -> ShiftedPosterior:
     """As `calibayes.kernels.posterior.exact_posterior`, of log scores (k, n)."""
     top = scores.amax(0)
     is_finite = torch.isfinite(top)
@@ -220,7 +208,7 @@ def exact_posterior(torch: Any, scores: Any) -> ExactPosterior:
     total = powers[0].clone()
     for power in powers[1:]:
         total += power
-    return ExactPosterior(powers / total, shifted, total)
+    return ShiftedPosterior(powers / total, shifted, total)
 
 
 def variances(posterior: Any, k: int) -> Any:

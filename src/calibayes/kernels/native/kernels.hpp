@@ -236,23 +236,24 @@ struct Kernels {
 // Rows with log scores (n, k), class codes and weights.
 struct LabeledScores {
     const double* scores;
-    const Int* labels;
+    const std::int32_t* labels;
     const double* weight;
-    Int n, k;
+    Int n, k, step;  // the weight of row r is weight[r * step]: one number may be that of all rows
 };
 
 // Kernels whose results have the same bits on every processor; the scratch has 2 * ROWS * k numbers.
 struct ExactKernels {
     // Adds the log factors (leaves, k) of the leaf of each row to its log scores.
-    void (*add_factors)(const double* factors, const std::int32_t* codes, Int n, Int k, double* scores);
-    // Packed residuals and variances of the last `packed_classes` of k classes, rounded by a fraction of each row.
-    void (*packed_residuals)(const LabeledScores&, double scale, const double* fractions, Int packed_classes, Int* packed,
+    void (*add_factors)(const double* factors, const std::int8_t* codes, Int n, Int k, double* scores);
+    // Packed residuals and variances of the last `packed_classes` of k classes, rounded by fractions of 2^-32 of each row.
+    void (*packed_residuals)(const LabeledScores&, double scale, const std::uint32_t* fractions, Int packed_classes, Int* packed,
                              double* scratch);
-    // Adds residuals and variances to sums (leaves, k), and weights to sums (leaves,), all in units of 1 / scale.
-    void (*leaf_sums)(const LabeledScores&, const std::int32_t* codes, double scale, Int* residual, Int* variance, Int* mass,
+    // Adds to sums (3, leaves, k), in units of 1 / scale: residuals and variances of rows that are not held out, and weights of
+    // all rows by class.
+    void (*leaf_sums)(const LabeledScores&, const std::int8_t* codes, const std::uint8_t* held_out, Int leaves, double scale, Int* sums,
                       double* scratch);
-    // The sum of the log losses, each at most `most`, in units of 1 / scale.
-    Int (*whole_loss)(const LabeledScores&, double scale, double most, double* scratch);
+    // The sum of the log losses of held-out rows, each at most `most`, in units of 1 / scale.
+    Int (*whole_loss)(const LabeledScores&, const std::uint8_t* held_out, double scale, double most, double* scratch);
 };
 
 const Kernels& chosen();

@@ -9,6 +9,7 @@
 namespace calibayes {
 
 constexpr int WORD = 8;  // columns in a word
+constexpr Int PACKED_ROWS = 1 << 20;  // rows whose packed numbers may be added up
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 
 // Codes of n rows and d columns, eight columns to a word; column j has cells first[j] to first[j + 1].
@@ -24,20 +25,30 @@ struct TreeArrays {
     std::uint8_t* most;
     bool* missing_left;
     std::int32_t* children;
-    std::int32_t* codes;
     double* bounds;
 };
 
-// Sums of packed numbers over some rows, by cell and class. `add` returns whether a code is beyond those of its column.
+// Sums of residuals and variances over some rows, by cell and class. `add` returns whether a code is beyond those of its column.
 //
-// The threads of a team share the words, and the rows too if there are few words. Sums of whole numbers are the same for any
-// division.
+// Packed numbers are added up over stretches of rows, so few that their sums cannot overflow, and unpacked then. The threads of
+// a team share the words, and the rows too if there are few words. Sums of whole numbers are the same for any division.
 class NodeSums {
 public:
     NodeSums(const ByteColumns& columns, const Int* packed, Int k, Team& team)
-        : columns_(columns), packed_(packed), k_(k), word_cells_(WORD * BINS * k), team_(team) {}
+        : columns_(columns), packed_(packed), k_(k), word_cells_(WORD * BINS * k), cells_(columns.first[columns.d] * k), team_(team) {}
 
     bool add(const std::int32_t* rows, Int m, Int* out) {
+        std::fill(out, out + 2 * cells_, Int(0));
+        bool beyond = false;
+        for (Int begin = 0; begin < m; begin += PACKED_ROWS)
+            beyond |= add_stretch(rows + begin, std::min(PACKED_ROWS, m - begin), out);
+        return beyond;
+    }
+
+private:
+    static constexpr Int FEWEST = 4096;  // rows of a part
+
+    bool add_stretch(const std::int32_t* rows, Int m, Int* out) {
         own_.resize(static_cast<std::size_t>(m * k_));
         team_.each_part(m, FEWEST, [&](Int begin, Int end, Int) {
             for (Int r = begin; r < end; ++r)
@@ -50,7 +61,7 @@ public:
             team_.each(words, [&](Int word, Int member) {
                 Int* sums = room_.data() + member * word_cells_;
                 add_word(word, rows, 0, m, sums);
-                beyond_[word] = copy_word(word, sums, out);
+                beyond_[word] = unpack_word(word, sums, out);
             });
         } else {
             room_.resize(static_cast<std::size_t>(words * parts * word_cells_));
@@ -63,14 +74,11 @@ public:
                 for (Int part = 1; part < parts; ++part)
                     for (Int cell = 0; cell < word_cells_; ++cell)
                         sums[cell] = added(sums[cell], sums[part * word_cells_ + cell]);
-                beyond_[word] = copy_word(word, sums, out);
+                beyond_[word] = unpack_word(word, sums, out);
             });
         }
         return std::any_of(beyond_.begin(), beyond_.end(), [](char beyond) { return beyond != 0; });
     }
-
-private:
-    static constexpr Int FEWEST = 4096;  // rows of a part
 
     // Into how many parts rows are divided, if each is done for several words: some tasks for each thread.
     Int parts_of(Int m, Int words) const {
@@ -85,12 +93,17 @@ private:
         sum(columns_.words + word * columns_.n, rows + begin, end - begin, own_.data() + begin * k_, k_, columns_of(word), sums);
     }
 
-    bool copy_word(Int word, const Int* sums, Int* out) const {
+    // Adds the sums of a word to those of its columns.
+    bool unpack_word(Int word, const Int* sums, Int* out) const {
         bool beyond = false;
         for (int place = 0; place < columns_of(word); ++place) {
             const Int j = word * WORD + place, cells = (columns_.first[j + 1] - columns_.first[j]) * k_;
             const Int* column = sums + place * BINS * k_;
-            std::copy(column, column + cells, out + columns_.first[j] * k_);
+            Int *residual = out + columns_.first[j] * k_, *variance = residual + cells_;
+            for (Int cell = 0; cell < cells; ++cell) {
+                residual[cell] = added(residual[cell], residual_of(column[cell]));
+                variance[cell] = added(variance[cell], variance_of(column[cell]));
+            }
             beyond |= std::any_of(column + cells, column + BINS * k_, [](Int sum) { return sum != 0; });
         }
         return beyond;
@@ -98,7 +111,7 @@ private:
 
     ByteColumns columns_;
     const Int* packed_;
-    Int k_, word_cells_;
+    Int k_, word_cells_, cells_;
     Team& team_;
     std::vector<Int> own_, room_;
     std::vector<char> beyond_;
@@ -108,14 +121,17 @@ class TreeGrowth {
 public:
     TreeGrowth(const ByteColumns& columns, const Int* packed, Int k, const SplitOptions& options, TreeArrays tree, Team& team)
         : columns_(columns), k_(k), options_(options), tree_(tree), team_(team), sums_(columns, packed, k, team),
-          searches_(static_cast<std::size_t>(team.size()), SplitSearch(columns.first, k, options)) {}
+          searches_(static_cast<std::size_t>(team.size()), SplitSearch(columns.first, columns.d, k, options)) {}
 
     // Returns the number of nodes, or -1 if a code is beyond those of its column.
-    Int grow(const std::int32_t* rows, Int m, Int most_leaves) {
-        order_.assign(rows, rows + m);
-        other_.resize(static_cast<std::size_t>(m));
-        std::vector<Int> root(cells());
-        if (sums_.add(rows, m, root.data())) return -1;
+    Int grow(const std::uint8_t* held_out, Int most_leaves) {
+        order_.reserve(static_cast<std::size_t>(columns_.n));
+        for (Int row = 0; row < columns_.n; ++row)
+            if (!held_out[row]) order_.push_back(static_cast<std::int32_t>(row));
+        const Int m = static_cast<Int>(order_.size());
+        other_.resize(order_.size());
+        std::vector<Int> root(size());
+        if (sums_.add(order_.data(), m, root.data())) return -1;
         add(0, m, std::move(root), {-INFINITE, INFINITE});
         find_splits(1);
         while (static_cast<Int>(leaves_.size()) < most_leaves && split_best()) {}
@@ -131,7 +147,8 @@ private:
         Split split;
     };
 
-    std::size_t cells() const { return static_cast<std::size_t>(columns_.first[columns_.d] * k_); }
+    // Of the sums of a node.
+    std::size_t size() const { return static_cast<std::size_t>(2 * columns_.first[columns_.d] * k_); }
 
     // A leaf whose best split is not yet known.
     void add(Int begin, Int end, std::vector<Int> sums, Bounds bounds) {
@@ -167,7 +184,7 @@ private:
         const Int middle = leaf.begin + divide_rows(leaf);
         const bool left_smaller = middle - leaf.begin < leaf.end - middle;
         const Int from = left_smaller ? leaf.begin : middle, to = left_smaller ? middle : leaf.end;
-        std::vector<Int> sums(cells());
+        std::vector<Int> sums(size());
         sums_.add(order_.data() + from, to - from, sums.data());
         for (std::size_t cell = 0; cell < sums.size(); ++cell) leaf.sums[cell] = reduced(leaf.sums[cell], sums[cell]);
         if (!left_smaller) std::swap(sums, leaf.sums);  // now `sums` are those of the left child
@@ -229,9 +246,13 @@ private:
 
     // The sums over the cells of one column are those of the node.
     double clipped_change(const Leaf& leaf, const Int* sums) const {
-        Int total = 0;
-        for (Int cell = 0; cell < columns_.first[1]; ++cell) total = added(total, sums[cell]);
-        return leaf.bounds.clip(log_odds_change(total, options_.prior));
+        const Sums both(sums, columns_.first[columns_.d] * k_);
+        Int residual = 0, variance = 0;
+        for (Int cell = 0; cell < columns_.first[1]; ++cell) {
+            residual = added(residual, both.residual[cell]);
+            variance = added(variance, both.variance[cell]);
+        }
+        return leaf.bounds.clip(log_odds_change(residual, variance, options_.prior));
     }
 
     void write_split(const Leaf& leaf) {
@@ -244,14 +265,12 @@ private:
     // Numbers the leaves in the order of their nodes.
     void write_leaves() {
         std::sort(leaves_.begin(), leaves_.end(), [](const Leaf& a, const Leaf& b) { return a.node < b.node; });
-        team_.each(static_cast<Int>(leaves_.size()), [&](Int place, Int) {
-            const Leaf& leaf = leaves_[place];
-            const auto number = static_cast<std::int32_t>(place);
-            for (int side = 0; side < 2; ++side) tree_.children[2 * leaf.node + side] = number;
-            for (Int r = leaf.begin; r < leaf.end; ++r) tree_.codes[order_[r]] = number;
-            tree_.bounds[2 * place] = leaf.bounds.low;
-            tree_.bounds[2 * place + 1] = leaf.bounds.high;
-        });
+        for (std::size_t number = 0; number < leaves_.size(); ++number) {
+            const Leaf& leaf = leaves_[number];
+            for (int side = 0; side < 2; ++side) tree_.children[2 * leaf.node + side] = static_cast<std::int32_t>(number);
+            tree_.bounds[2 * number] = leaf.bounds.low;
+            tree_.bounds[2 * number + 1] = leaf.bounds.high;
+        }
     }
 
     ByteColumns columns_;

@@ -4,6 +4,7 @@
 #include "cut_points.hpp"
 #include "checks.hpp"
 #include "leaf_codes.hpp"
+#include "row_keys.hpp"
 #include "tree_growth.hpp"
 
 namespace calibayes {
@@ -17,6 +18,10 @@ using Cells = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
 using Words = In<std::uint64_t, 2>;
 using Rows = In<std::int32_t, 1>;
 using Signs = In<std::int8_t, 1>;
+using Flags = In<bool, 1>;
+
+// The bytes of booleans, which may have any value.
+inline const std::uint8_t* bytes_of(const Flags& flags) { return reinterpret_cast<const std::uint8_t*>(flags.data()); }
 
 constexpr Int MOST_THREADS = 1024;
 
@@ -51,12 +56,12 @@ inline SplitOptions options_of(const Rows& columns, const Signs& direction, doub
     return {columns.data(), static_cast<Int>(columns.shape(0)), direction.data(), prior, least};
 }
 
-inline void node_sums(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Out<Int, 2> out) {
+inline void node_sums(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Out<Int, 3> out) {
     const ByteColumns columns = columns_of(words, first);
     const Int k = classes_of(packed, 1);
     demand_rows(rows, columns.n);
     demand_shape(packed, "packed numbers (n, k)", {columns.n, k});
-    demand_shape(out, "the result (cells, k)", {columns.first[columns.d], k});
+    demand_shape(out, "the result (2, cells, k)", {2, columns.first[columns.d], k});
     bool beyond = false;
     {
         nb::gil_scoped_release free;
@@ -66,17 +71,17 @@ inline void node_sums(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> firs
     demand(!beyond, "a code is beyond the codes of its column");
 }
 
-inline nb::tuple best_split(In<Int, 2> sums, In<Int, 1> first, Rows columns, Signs direction, double prior, double least,
+inline nb::tuple best_split(In<Int, 3> sums, In<Int, 1> first, Rows columns, Signs direction, double prior, double least,
                             double low, double high) {
-    const Int d = static_cast<Int>(direction.shape(0)), k = classes_of(sums, 1);
+    const Int d = static_cast<Int>(direction.shape(0)), k = classes_of(sums, 2);
     demand(d >= 1, "expected at least one column");
     levels_of(first, d);
-    demand_shape(sums, "sums (cells, k)", {first.data()[d], k});
+    demand_shape(sums, "sums (2, cells, k)", {2, first.data()[d], k});
     const SplitOptions options = options_of(columns, direction, prior, least, d, k);
     Split found;
     {
         nb::gil_scoped_release free;
-        found = SplitSearch(first.data(), k, options).best(sums.data(), {low, high});
+        found = SplitSearch(first.data(), d, k, options).best(sums.data(), {low, high});
     }
     return nb::make_tuple(found.gain, found.column, found.most, found.missing_left);
 }
@@ -95,28 +100,28 @@ inline Int divide(Words words, Rows rows, Int column, Int most, bool missing_lef
                              static_cast<std::uint8_t>(most), missing_left, left.data(), right.data());
 }
 
-inline Int grow_tree(Words words, Rows rows, In<Int, 2> packed, In<Int, 1> first, Rows order, Signs direction,
+inline Int grow_tree(Words words, Flags held_out, In<Int, 2> packed, In<Int, 1> first, Rows order, Signs direction,
                      double prior, double least, Int most_leaves, Team& team, Out<std::int32_t, 1> column,
                      Out<std::uint8_t, 1> most, Out<bool, 1> missing_left, Out<std::int32_t, 2> children,
-                     Out<std::int32_t, 1> codes, Out<double, 2> bounds) {
+                     Out<double, 2> bounds) {
     const ByteColumns columns = columns_of(words, first);
     demand(most_leaves >= 1 && most_leaves < MOST_SIZE, "expected at least one leaf, and fewer than 2^31");
     const Int k = classes_of(packed, 1), size = 2 * most_leaves - 1;
-    demand_rows(rows, columns.n);
+    demand(columns.n < MOST_SIZE, "expected fewer than 2^31 rows");
+    demand_shape(held_out, "rows that are held out (n,)", {columns.n});
     demand_shape(packed, "packed numbers (n, k)", {columns.n, k});
     demand_shape(column, "columns of nodes", {size});
     demand_shape(most, "codes of nodes", {size});
     demand_shape(missing_left, "sides of missing values", {size});
     demand_shape(children, "children of nodes", {size, 2});
-    demand_shape(codes, "leaves of rows (n,)", {columns.n});
     demand_shape(bounds, "bounds of leaves", {most_leaves, 2});
     const SplitOptions options = options_of(order, direction, prior, least, columns.d, k);
-    const TreeArrays arrays{column.data(), most.data(), missing_left.data(), children.data(), codes.data(), bounds.data()};
+    const TreeArrays arrays{column.data(), most.data(), missing_left.data(), children.data(), bounds.data()};
     Int nodes = 0;
     {
         nb::gil_scoped_release free;
         TreeGrowth growth(columns, packed.data(), k, options, arrays, team);
-        nodes = growth.grow(rows.data(), static_cast<Int>(rows.shape(0)), most_leaves);
+        nodes = growth.grow(bytes_of(held_out), most_leaves);
     }
     demand(nodes >= 0, "a code is beyond the codes of its column");
     return nodes;
@@ -152,8 +157,7 @@ inline void leaf_codes(Words words, In<Int, 1> first_cell, In<std::int32_t, 1> c
     demand_shape(missing_left, "sides of missing values", {nodes});
     demand_shape(children, "children of nodes", {nodes, 2});
     demand_shape(out, "leaves of rows (n, trees)", {columns.n, count});
-    const auto* sides = reinterpret_cast<const std::uint8_t*>(missing_left.data());
-    const Trees trees{column.data(), most.data(), sides, children.data(), first.data(), count};
+    const Trees trees{column.data(), most.data(), bytes_of(missing_left), children.data(), first.data(), count};
     demand_trees(trees, nodes, columns.d);
     nb::gil_scoped_release free;
     const LeafCodes leaves(columns, trees, columns.n >= ROWS / 2);
@@ -161,7 +165,8 @@ inline void leaf_codes(Words words, In<Int, 1> first_cell, In<std::int32_t, 1> c
 }
 
 using Scores = In<double, 2>;
-using Labels = In<Int, 1>;
+using Labels = In<std::int32_t, 1>;
+using Leaves = In<std::int8_t, 1>;
 using Weight = In<double, 1>;
 
 // Rows, after a check of their labels.
@@ -169,15 +174,17 @@ inline LabeledScores labeled_of(const Scores& scores, const Labels& labels, cons
     const Int n = static_cast<Int>(scores.shape(0)), k = classes_of(scores, 1);
     demand_aligned(scores, "log scores (n, k)");
     demand_shape(labels, "labels (n,)", {n});
-    demand_shape(weight, "weight (n,)", {n});
+    const Int weights = static_cast<Int>(weight.shape(0));
+    demand(weights == n || weights == 1, "expected a weight for each row, or one for all");
+    demand_aligned(weight, "weight (n,)");
     demand(k >= fewest, "expected two classes or more");
     demand_below(labels, k, "a label is no class code");
-    return {scores.data(), labels.data(), weight.data(), n, k};
+    return {scores.data(), labels.data(), weight.data(), n, k, weights == n};
 }
 
 // Rows from `begin` on, before `end`.
 inline LabeledScores part_of(const LabeledScores& rows, Int begin, Int end) {
-    return {rows.scores + begin * rows.k, rows.labels + begin, rows.weight + begin, end - begin, rows.k};
+    return {rows.scores + begin * rows.k, rows.labels + begin, rows.weight + begin * rows.step, end - begin, rows.k, rows.step};
 }
 
 // Memory of one thread each.
@@ -193,7 +200,7 @@ private:
 
 constexpr Int FEWEST_SCORES = 1024;  // rows of a part
 
-inline void add_factors(Scores factors, Rows codes, Team& team, Out<double, 2> scores) {
+inline void add_factors(Scores factors, Leaves codes, Team& team, Out<double, 2> scores) {
     const Int n = static_cast<Int>(codes.shape(0)), k = classes_of(factors, 1);
     demand_aligned(factors, "log factors (leaves, k)");
     demand_aligned(codes, "leaves of rows (n,)");
@@ -205,7 +212,7 @@ inline void add_factors(Scores factors, Rows codes, Team& team, Out<double, 2> s
     });
 }
 
-inline void packed_residuals(Scores scores, Labels labels, Weight weight, double scale, In<double, 1> fractions, Team& team,
+inline void packed_residuals(Scores scores, Labels labels, Weight weight, double scale, In<std::uint32_t, 1> fractions, Team& team,
                              Out<Int, 2> packed) {
     const LabeledScores rows = labeled_of(scores, labels, weight);
     const Int packed_classes = rows.k == 2 ? 1 : rows.k;
@@ -219,46 +226,75 @@ inline void packed_residuals(Scores scores, Labels labels, Weight weight, double
     });
 }
 
-inline void leaf_sums(Scores scores, Rows codes, Labels labels, Weight weight, double scale, Team& team, Out<Int, 2> residual,
-                      Out<Int, 2> variance, Out<Int, 1> mass) {
+inline void leaf_sums(Scores scores, Leaves codes, Labels labels, Weight weight, Flags held_out, double scale, Team& team,
+                      Out<Int, 3> out) {
     const LabeledScores rows = labeled_of(scores, labels, weight);
-    const Int leaves = static_cast<Int>(mass.shape(0)), cells = leaves * rows.k;
+    const Int leaves = static_cast<Int>(out.shape(1)), size = 3 * leaves * rows.k;
     demand_shape(codes, "leaves of rows (n,)", {rows.n});
-    demand_shape(residual, "sums of residuals (leaves, k)", {leaves, rows.k});
-    demand_shape(variance, "sums of variances (leaves, k)", {leaves, rows.k});
-    demand_shape(mass, "sums of weights (leaves,)", {leaves});
+    demand_shape(held_out, "rows that are held out (n,)", {rows.n});
+    demand_shape(out, "sums (3, leaves, k)", {3, leaves, rows.k});
     demand_below(codes, leaves, "a row has no leaf");
     nb::gil_scoped_release free;
     Scratch scratch(team, 2 * ROWS * rows.k);
-    const Int size = 2 * cells + leaves;
     std::vector<Int> sums(static_cast<std::size_t>(team.size() * size));  // of each thread
     team.each_part(rows.n, FEWEST_SCORES, [&](Int begin, Int end, Int member) {
-        Int* own = sums.data() + member * size;
-        chosen_exact().leaf_sums(part_of(rows, begin, end), codes.data() + begin, scale, own, own + cells, own + 2 * cells,
-                                 scratch.of(member));
+        chosen_exact().leaf_sums(part_of(rows, begin, end), codes.data() + begin, bytes_of(held_out) + begin, leaves, scale,
+                                 sums.data() + member * size, scratch.of(member));
     });
-    for (Int member = 0; member < team.size(); ++member) {
-        const Int* own = sums.data() + member * size;
-        for (Int cell = 0; cell < cells; ++cell) {
-            residual.data()[cell] = added(residual.data()[cell], own[cell]);
-            variance.data()[cell] = added(variance.data()[cell], own[cells + cell]);
-        }
-        for (Int leaf = 0; leaf < leaves; ++leaf) mass.data()[leaf] = added(mass.data()[leaf], own[2 * cells + leaf]);
-    }
+    for (Int member = 0; member < team.size(); ++member)
+        for (Int cell = 0; cell < size; ++cell) out.data()[cell] = added(out.data()[cell], sums[member * size + cell]);
 }
 
-inline Int whole_loss(Scores scores, Labels labels, Weight weight, double scale, double most, Team& team) {
+inline Int whole_loss(Scores scores, Labels labels, Weight weight, Flags held_out, double scale, double most, Team& team) {
     const LabeledScores rows = labeled_of(scores, labels, weight, 1);
+    demand_shape(held_out, "rows that are held out (n,)", {rows.n});
     nb::gil_scoped_release free;
     Scratch scratch(team, 2 * ROWS * rows.k);
     std::vector<Int> losses(static_cast<std::size_t>(team.size()));
     team.each_part(rows.n, FEWEST_SCORES, [&](Int begin, Int end, Int member) {
-        const Int loss = chosen_exact().whole_loss(part_of(rows, begin, end), scale, most, scratch.of(member));
+        const LabeledScores part = part_of(rows, begin, end);
+        const Int loss = chosen_exact().whole_loss(part, bytes_of(held_out) + begin, scale, most, scratch.of(member));
         losses[member] = added(losses[member], loss);
     });
     Int total = 0;
     for (const Int loss : losses) total = added(total, loss);
     return total;
+}
+
+constexpr Int FEWEST_HASHES = 4096;  // rows of a part, whose hashes fit into the L1 cache
+
+// Columns of which nothing but the words is read.
+inline ByteColumns words_of(const Words& words, Int d) {
+    demand(d >= 1 && (d + WORD - 1) / WORD == static_cast<Int>(words.shape(0)), "expected eight columns in a word");
+    demand_aligned(words, "words");
+    return {words.data(), static_cast<Int>(words.shape(1)), d, nullptr};
+}
+
+inline void row_hashes(Words words, In<std::uint64_t, 2> tables, Team& team, Out<std::uint64_t, 1> hashes) {
+    const ByteColumns columns = words_of(words, static_cast<Int>(tables.shape(0)));
+    demand_shape(tables, "words of codes (d, 256)", {columns.d, BINS});
+    demand_shape(hashes, "hashes (n,)", {columns.n});
+    nb::gil_scoped_release free;
+    team.each((columns.n + FEWEST_HASHES - 1) / FEWEST_HASHES, [&](Int part, Int) {
+        const Int begin = part * FEWEST_HASHES;
+        add_hashes(columns, tables.data(), begin, std::min(begin + FEWEST_HASHES, columns.n), hashes.data());
+    });
+}
+
+inline void column_keys(Words words, In<std::uint64_t, 1> code_words, In<std::uint64_t, 1> hashes, Team& team,
+                        Out<std::uint64_t, 1> keys) {
+    const ByteColumns columns = words_of(words, static_cast<Int>(keys.shape(0)));
+    demand_shape(code_words, "words of codes (256,)", {BINS});
+    demand_shape(hashes, "hashes (n,)", {columns.n});
+    demand_aligned(keys, "keys (d,)");
+    nb::gil_scoped_release free;
+    std::vector<std::uint64_t> sums(static_cast<std::size_t>(team.size() * columns.d));  // of each thread
+    team.each((columns.n + FEWEST_HASHES - 1) / FEWEST_HASHES, [&](Int part, Int member) {
+        const Int begin = part * FEWEST_HASHES, end = std::min(begin + FEWEST_HASHES, columns.n);
+        add_keys(columns, code_words.data(), hashes.data(), begin, end, sums.data() + member * columns.d);
+    });
+    for (Int member = 0; member < team.size(); ++member)
+        for (Int j = 0; j < columns.d; ++j) keys.data()[j] += sums[member * columns.d + j];
 }
 
 inline void bin_codes(Table x, In<double, 1> edges, In<Int, 1> first, Out<std::int16_t, 2> out) {
@@ -322,16 +358,20 @@ inline void define(nb::module_& m) {
         demand(size >= 1 && size <= MOST_THREADS, "expected 1 to 1024 threads");
         new (team) Team(size);
     });
+    m.def("row_hashes", apart<row_hashes>, nb::arg("words").noconvert(), nb::arg("tables").noconvert(), nb::arg("team"),
+          nb::arg("hashes").noconvert());
+    m.def("column_keys", apart<column_keys>, nb::arg("words").noconvert(), nb::arg("code_words").noconvert(),
+          nb::arg("hashes").noconvert(), nb::arg("team"), nb::arg("keys").noconvert());
     m.def("add_factors", apart<add_factors>, nb::arg("factors").noconvert(), nb::arg("codes").noconvert(), nb::arg("team"),
           nb::arg("scores").noconvert());
     m.def("packed_residuals", apart<packed_residuals>, nb::arg("scores").noconvert(), nb::arg("labels").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("fractions").noconvert(), nb::arg("team"),
           nb::arg("packed").noconvert());
     m.def("leaf_sums", apart<leaf_sums>, nb::arg("scores").noconvert(), nb::arg("codes").noconvert(),
-          nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("team"),
-          nb::arg("residual").noconvert(), nb::arg("variance").noconvert(), nb::arg("mass").noconvert());
+          nb::arg("labels").noconvert(), nb::arg("weight").noconvert(), nb::arg("held_out").noconvert(), nb::arg("scale"),
+          nb::arg("team"), nb::arg("out").noconvert());
     m.def("whole_loss", apart<whole_loss>, nb::arg("scores").noconvert(), nb::arg("labels").noconvert(),
-          nb::arg("weight").noconvert(), nb::arg("scale"), nb::arg("most"), nb::arg("team"));
+          nb::arg("weight").noconvert(), nb::arg("held_out").noconvert(), nb::arg("scale"), nb::arg("most"), nb::arg("team"));
     m.def("node_sums", apart<node_sums>, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
           nb::arg("first").noconvert(), nb::arg("out").noconvert());
     m.def("best_split", apart<best_split>, nb::arg("sums").noconvert(), nb::arg("first").noconvert(),
@@ -339,11 +379,11 @@ inline void define(nb::module_& m) {
           nb::arg("low"), nb::arg("high"));
     m.def("divide", apart<divide>, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("column"), nb::arg("most"),
           nb::arg("missing_left"), nb::arg("left").noconvert(), nb::arg("right").noconvert());
-    m.def("grow_tree", apart<grow_tree>, nb::arg("words").noconvert(), nb::arg("rows").noconvert(), nb::arg("packed").noconvert(),
+    m.def("grow_tree", apart<grow_tree>, nb::arg("words").noconvert(), nb::arg("held_out").noconvert(), nb::arg("packed").noconvert(),
           nb::arg("first").noconvert(), nb::arg("order").noconvert(), nb::arg("direction").noconvert(),
           nb::arg("prior"), nb::arg("least"), nb::arg("most_leaves"), nb::arg("team"), nb::arg("column").noconvert(),
           nb::arg("most").noconvert(), nb::arg("missing_left").noconvert(), nb::arg("children").noconvert(),
-          nb::arg("codes").noconvert(), nb::arg("bounds").noconvert());
+          nb::arg("bounds").noconvert());
     m.def("leaf_codes", apart<leaf_codes>, nb::arg("words").noconvert(), nb::arg("first_cell").noconvert(),
           nb::arg("column").noconvert(), nb::arg("most").noconvert(), nb::arg("missing_left").noconvert(),
           nb::arg("children").noconvert(), nb::arg("first").noconvert(), nb::arg("team"), nb::arg("out").noconvert());

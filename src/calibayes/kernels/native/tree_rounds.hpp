@@ -27,20 +27,20 @@ CALIBAYES_INLINE void each_stretch(const double* scores, Int n, Int k, double* s
 }
 
 // Adds the log factors (leaves, k) of the leaf of each row to its log scores.
-inline void add_factors(const double* factors, const std::int32_t* codes, Int n, Int k, double* scores) {
+inline void add_factors(const double* factors, const std::int8_t* codes, Int n, Int k, double* scores) {
     for (Int r = 0; r < n; ++r) {
         const double* CALIBAYES_ALONE own = factors + codes[r] * k;
         for (Int c = 0; c < k; ++c) scores[r * k + c] += own[c];
     }
 }
 
-inline void packed_residuals(const LabeledScores& all, double scale, const double* fractions, Int packed_classes, Int* packed,
+inline void packed_residuals(const LabeledScores& all, double scale, const std::uint32_t* fractions, Int packed_classes, Int* packed,
                              double* scratch) {
     const double ratio = ratio_of(all.k);
     const Int skipped = all.k - packed_classes;
     each_stretch(all.scores, all.n, all.k, scratch, [&](Int from, Int many, const Stretch& rows) {
         for (Int r = 0; r < many; ++r) {
-            const double units = all.weight[from + r] * scale, fraction = fractions[from + r];
+            const double units = all.weight[(from + r) * all.step] * scale, fraction = fractions[from + r] * 0x1p-32;
             Int* own = packed + (from + r) * packed_classes;
             for (Int c = 0; c < packed_classes; ++c) {
                 const double p = rows.power[(skipped + c) * ROWS + r];
@@ -53,31 +53,34 @@ inline void packed_residuals(const LabeledScores& all, double scale, const doubl
     });
 }
 
-inline void leaf_sums(const LabeledScores& all, const std::int32_t* codes, double scale, Int* residual, Int* variance, Int* mass,
+// Sums (leaves, k) of residuals, of variances, and of the weights of all rows by class.
+inline void leaf_sums(const LabeledScores& all, const std::int8_t* codes, const std::uint8_t* held_out, Int leaves, double scale, Int* sums,
                       double* scratch) {
     const double ratio = ratio_of(all.k);
+    Int *residual = sums, *variance = residual + leaves * all.k, *mass = variance + leaves * all.k;
     each_stretch(all.scores, all.n, all.k, scratch, [&](Int from, Int many, const Stretch& rows) {
         for (Int r = 0; r < many; ++r) {
-            const double units = all.weight[from + r] * scale;
-            const Int leaf = codes[from + r], whole_row = whole(units);
-            Int *deviation = residual + leaf * all.k, *spread = variance + leaf * all.k;
+            const double units = all.weight[(from + r) * all.step] * scale;
+            const Int first = codes[from + r] * all.k, whole_row = whole(units), own = first + all.labels[from + r];
+            mass[own] = added(mass[own], whole_row);
+            if (held_out[from + r]) continue;
             for (Int c = 0; c < all.k; ++c) {
                 const double p = rows.power[c * ROWS + r];
-                deviation[c] = reduced(deviation[c], whole(p * units));
-                spread[c] = added(spread[c], whole(variance_at(p, ratio) * units));
+                residual[first + c] = reduced(residual[first + c], whole(p * units));
+                variance[first + c] = added(variance[first + c], whole(variance_at(p, ratio) * units));
             }
-            deviation[all.labels[from + r]] = added(deviation[all.labels[from + r]], whole_row);
-            mass[leaf] = added(mass[leaf], whole_row);
+            residual[own] = added(residual[own], whole_row);
         }
     });
 }
 
-inline Int whole_loss(const LabeledScores& all, double scale, double most, double* scratch) {
+inline Int whole_loss(const LabeledScores& all, const std::uint8_t* held_out, double scale, double most, double* scratch) {
     Int total = 0;
     each_stretch(all.scores, all.n, all.k, scratch, [&](Int from, Int many, const Stretch& rows) {
         for (Int r = 0; r < many; ++r) {
+            if (!held_out[from + r]) continue;
             const double loss = rows.log_sum[r] - rows.shifted[all.labels[from + r] * ROWS + r];
-            total = added(total, whole((loss < most ? loss : most) * (all.weight[from + r] * scale) + 0.5));
+            total = added(total, whole((loss < most ? loss : most) * (all.weight[(from + r) * all.step] * scale) + 0.5));
         }
     });
     return total;

@@ -31,23 +31,33 @@ struct SplitOptions {
 };
 
 // A packed number is residual * 2^32 + variance, with 0 <= variance < 2^32.
-inline double variance_of(Int packed) { return static_cast<double>(packed & 0xffffffffll); }
-inline double residual_of(Int packed) { return static_cast<double>((packed - (packed & 0xffffffffll)) / 4294967296ll); }
+inline Int variance_of(Int packed) { return packed & 0xffffffffll; }
+inline Int residual_of(Int packed) { return (packed - variance_of(packed)) / 4294967296ll; }
 
-// A full step of the log odds of the second of two classes, of which it alone is packed.
-inline double log_odds_change(Int packed, double prior) { return 2.0 * (residual_of(packed) / (variance_of(packed) + prior)); }
+// Sums over the rows of a node by cell and class: all residuals, and after them all variances.
+struct Sums {
+    const Int *residual, *variance;
+    Sums(const Int* both, Int cells) : residual(both), variance(both + cells) {}
+};
+
+// A full step of the log odds of the second of two classes, of which it alone is summed.
+inline double log_odds_change(Int residual, Int variance, double prior) {
+    return 2.0 * (static_cast<double>(residual) / (static_cast<double>(variance) + prior));
+}
 
 class SplitSearch {
 public:
-    SplitSearch(const Int* first, Int k, const SplitOptions& options)
-        : first_(first), k_(k), options_(options), total_(static_cast<std::size_t>(k)),
-          left_(static_cast<std::size_t>(k)), right_(static_cast<std::size_t>(k)) {}
+    SplitSearch(const Int* first, Int d, Int k, const SplitOptions& options)
+        : first_(first), cells_(first[d] * k), k_(k), options_(options) {
+        for (auto* numbers : {&total_, &left_})
+            for (auto* part : {&numbers->residual, &numbers->variance}) part->resize(static_cast<std::size_t>(k));
+    }
 
     Split best(const Int* sums, Bounds bounds) { return best(sums, bounds, 0, options_.count); }
 
     // The best split of the columns from `begin` on, before `end`, in their order.
     Split best(const Int* sums, Bounds bounds, Int begin, Int end) {
-        sums_ = sums;
+        sums_ = Sums(sums, cells_);
         bounds_ = bounds;
         best_ = Split();
         for (Int i = begin; i < end; ++i) {
@@ -58,50 +68,58 @@ public:
     }
 
 private:
-    const Int* cell(Int j, Int code) const { return sums_ + (first_[j] + code) * k_; }
+    struct Numbers {
+        std::vector<Int> residual, variance;  // of each class
+    };
 
-    void try_column(Int j) {
-        const Int codes = first_[j + 1] - first_[j];
-        std::fill(total_.begin(), total_.end(), Int(0));
-        for (Int v = 0; v < codes; ++v)
-            for (Int c = 0; c < k_; ++c) total_[c] = added(total_[c], cell(j, v)[c]);
-        double size = 0.0, whole = 0.0;
-        bool gaps = false;
-        for (Int c = 0; c < k_; ++c) {
-            size += variance_of(total_[c]);
-            whole += quality(total_[c]);
-            gaps |= cell(j, 0)[c] != 0;
-        }
-        for (int side = 0; side < (gaps ? 2 : 1); ++side) try_side(j, codes, side == 1, gaps, size, whole);
-    }
-
-    double quality(Int packed) const {
-        const double deviation = residual_of(packed);
-        return deviation * deviation / (variance_of(packed) + options_.prior);
-    }
-
-    // Adds a cell to the left side; false if it is empty, so that this side was tried before.
-    bool add_to_left(const Int* numbers) {
+    // Adds a cell to numbers of classes; false if it is empty.
+    bool add(Int j, Int code, Numbers& to) const {
+        const Int cell = (first_[j] + code) * k_;
         bool any = false;
         for (Int c = 0; c < k_; ++c) {
-            left_[c] = added(left_[c], numbers[c]);
-            any |= numbers[c] != 0;
+            const Int residual = sums_.residual[cell + c], variance = sums_.variance[cell + c];
+            to.residual[c] = added(to.residual[c], residual);
+            to.variance[c] = added(to.variance[c], variance);
+            any |= residual != 0 || variance != 0;
         }
         return any;
     }
 
+    static void clear(Numbers& numbers) {
+        std::fill(numbers.residual.begin(), numbers.residual.end(), Int(0));
+        std::fill(numbers.variance.begin(), numbers.variance.end(), Int(0));
+    }
+
+    void try_column(Int j) {
+        const Int codes = first_[j + 1] - first_[j];
+        clear(total_);
+        const bool gaps = add(j, 0, total_);
+        for (Int v = 1; v < codes; ++v) add(j, v, total_);
+        double size = 0.0, whole = 0.0;
+        for (Int c = 0; c < k_; ++c) {
+            size += static_cast<double>(total_.variance[c]);
+            whole += quality(total_.residual[c], total_.variance[c]);
+        }
+        for (int side = 0; side < (gaps ? 2 : 1); ++side) try_side(j, codes, side == 1, gaps, size, whole);
+    }
+
+    double quality(Int residual, Int variance) const {
+        const double deviation = static_cast<double>(residual);
+        return deviation * deviation / (static_cast<double>(variance) + options_.prior);
+    }
+
     void try_side(Int j, Int codes, bool missing_left, bool gaps, double size, double whole) {
-        for (Int c = 0; c < k_; ++c) left_[c] = missing_left ? cell(j, 0)[c] : 0;
+        clear(left_);
+        if (missing_left) add(j, 0, left_);
         for (Int v = 1; v < codes; ++v) {
-            if (!add_to_left(cell(j, v)) && v > 1) continue;
+            if (!add(j, v, left_) && v > 1) continue;  // an empty cell: this side was tried before
             double on_left = 0.0, of_left = 0.0, of_right = 0.0;
-            for (Int c = 0; c < k_; ++c) on_left += variance_of(left_[c]);
+            for (Int c = 0; c < k_; ++c) on_left += static_cast<double>(left_.variance[c]);
             if (on_left < options_.least) continue;
             if (size - on_left < options_.least) break;
             for (Int c = 0; c < k_; ++c) {
-                right_[c] = reduced(total_[c], left_[c]);
-                of_left += quality(left_[c]);
-                of_right += quality(right_[c]);
+                of_left += quality(left_.residual[c], left_.variance[c]);
+                of_right += quality(reduced(total_.residual[c], left_.residual[c]), reduced(total_.variance[c], left_.variance[c]));
             }
             const double gain = of_left + of_right - whole;
             if (gain > best_.gain && (!options_.direction[j] || is_ordered(options_.direction[j])))
@@ -110,16 +128,19 @@ private:
     }
 
     bool is_ordered(std::int8_t direction) const {
-        const double of_left = bounds_.clip(log_odds_change(left_[0], options_.prior));
-        const double of_right = bounds_.clip(log_odds_change(right_[0], options_.prior));
+        const Int right_residual = reduced(total_.residual[0], left_.residual[0]);
+        const Int right_variance = reduced(total_.variance[0], left_.variance[0]);
+        const double of_left = bounds_.clip(log_odds_change(left_.residual[0], left_.variance[0], options_.prior));
+        const double of_right = bounds_.clip(log_odds_change(right_residual, right_variance, options_.prior));
         return direction > 0 ? of_left <= of_right : of_right <= of_left;
     }
 
-    const Int *sums_ = nullptr, *first_;
-    Int k_;
+    Sums sums_{nullptr, 0};
+    const Int* first_;
+    Int cells_, k_;
     SplitOptions options_;
     Bounds bounds_{0.0, 0.0};
-    std::vector<Int> total_, left_, right_;
+    Numbers total_, left_;
     Split best_;
 };
 
