@@ -267,12 +267,9 @@ class BayesClassifier(PosteriorAverage):
 
     With more than 10,000 rows, and unless ``cv`` is given, the members are trained on about 10,000 of them, and each forest
     on all but a tenth of the rows; if the trees are left out, the members are trained on all. From 100,000 rows on there is
-    one forest then, for which the members' rows are held out, but of no class a larger share than of the others. With so
-    many columns and classes that growth would take many minutes, fewer trees are grown, with a warning.
-
-    With more than 200 columns, "tied", "full" and "near" leave out columns of numbers that have one value in more than 99 %
-    of the rows. If covariances of more than 64 columns would take more than 2e8 multiplications per pass, "full" models the
-    64 leading principal components. "tree" is left out if more than 1e9 pairs of cells would be counted.
+    one forest then, for which the members' rows are held out, but of no class a larger share than of the others. A forest
+    has at most 1,000 trees; with so many columns and classes that growth would take many minutes it has fewer, with a
+    warning.
 
     With more columns (encoded as numbers and indicators) than rows, "tied" has a share of a spherical covariance and is
     computed in the span of the rows, without a (d, d) matrix. Inner cross-validation then chooses the shrinkage of "tied" and
