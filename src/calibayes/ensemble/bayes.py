@@ -271,6 +271,10 @@ class BayesClassifier(PosteriorAverage):
     has at most 1,000 trees; with so many columns and classes that growth would take many minutes it has fewer, with a
     warning.
 
+    With more than 200 columns, "tied", "full" and "near" leave out columns of numbers that have one value in more than 99 %
+    of the rows. If covariances of more than 64 columns would take more than 2e8 multiplications per pass, "full" models the
+    64 leading principal components. "tree" is left out if more than 1e9 pairs of cells would be counted.
+
     With more columns (encoded as numbers and indicators) than rows, "tied" has a share of a spherical covariance and is
     computed in the span of the rows, without a (d, d) matrix. Inner cross-validation then chooses the shrinkage of "tied" and
     "centroids", a factor of their covariances, and a temperature for "kernel" and "full".
