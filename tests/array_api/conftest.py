@@ -1,12 +1,17 @@
 """Array libraries that the tests run with: array-api-strict on a device that is not the CPU, and PyTorch if installed."""
 
 import importlib.util
+import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import array_api_strict
 import numpy as np
 import pytest
+from array_api_compat import array_namespace
+
+from calibayes.backends.device.array import Placement
+from tests.array_api import cuda_on_host
 
 
 @dataclass
@@ -42,3 +47,59 @@ def pytorch():
 )
 def library(request):
     return request.param()
+
+
+class Kind(NamedTuple):
+    """A device of PyTorch, and the classes of rows that trees are grown on and of columns."""
+
+    device: str
+    rows: Any
+    columns: Any
+
+    @property
+    def place(self):
+        return placement(self.device)
+
+    def on(self, rows, units):
+        return self.rows(self.place, rows, units)
+
+    def array(self, values):
+        import torch
+
+        return torch.asarray(values, device=self.device)
+
+
+def placement(device):
+    import torch
+
+    array = torch.zeros(1, device=device)
+    return Placement(array_namespace(array), array.device)
+
+
+def kinds():
+    """PyTorch's operations and compiled kernels, on a GPU if there is one."""
+    if importlib.util.find_spec("torch") is None:
+        return []
+    import torch
+
+    from calibayes.backends.device.tree_kernels import CompiledColumns, CompiledRows
+    from calibayes.backends.device.tree_rows import TorchColumns, TorchRows, is_compiled
+
+    by_operations, compiled = Kind("cpu", TorchRows, TorchColumns), Kind("cpu", CompiledRows, CompiledColumns)
+    if not torch.cuda.is_available():
+        return [by_operations, compiled] if cuda_on_host.COMPILER else [by_operations]
+    on_gpu = [kind._replace(device="cuda") for kind in (by_operations, compiled)]
+    return [by_operations, *on_gpu[: 1 + is_compiled(placement("cuda"))]]
+
+
+@pytest.fixture(scope="session")
+def kernels_on_host(tmp_path_factory):
+    """A library like CuPy that compiles kernels for the host."""
+    return cuda_on_host.cupy(tmp_path_factory.mktemp("kernels"))
+
+
+@pytest.fixture(params=kinds(), ids=lambda kind: f"{kind.rows.__name__} on {kind.device}")
+def kind(request, monkeypatch):
+    if request.param.rows.__name__ == "CompiledRows" and request.param.device == "cpu":
+        monkeypatch.setitem(sys.modules, "cupy", request.getfixturevalue("kernels_on_host"))
+    return request.param

@@ -1,15 +1,12 @@
 """Rows that trees are grown on, on a device: every pass has the bits of NumPy's. A GPU is tested where there is one."""
 
-from typing import Any, NamedTuple
-
 import numpy as np
 import pytest
-from array_api_compat import array_namespace
 
-from calibayes.backends.device.array import Placement, to_numpy
+from calibayes.backends.device.array import to_numpy
 from calibayes.kernels import posterior as exact
 from calibayes.kernels import tree_nodes
-from calibayes.kernels.forests import TreeNodes, forest_of, leaf_codes
+from calibayes.kernels.forests import ONE_LEAF, TreeNodes, forest_of, leaf_codes
 from calibayes.kernels.level_counts import look_up, offsets
 from calibayes.kernels.tree_nodes import HALF, ByteColumns, Split, SplitOptions, byte_columns
 from tests.kernel_versions import numpy_only
@@ -32,42 +29,6 @@ CASES = {
     "no held-out rows": {"k": 2, "sizes": (12, 40), "held_out": 0.0},
     "many held-out rows": {"k": 2, "sizes": (12, 40), "held_out": 0.9},
 }
-
-
-class Kind(NamedTuple):
-    """Where rows are, and the classes of rows and of columns."""
-
-    device: str
-    rows: Any
-    columns: Any
-
-    @property
-    def place(self):
-        device = torch.device(self.device)
-        return Placement(array_namespace(torch.zeros(1, device=device)), device)
-
-    def on(self, rows, scales):
-        return self.rows(self.place, rows, scales)
-
-    def array(self, values):
-        return torch.asarray(values, device=self.device)
-
-
-def kinds():
-    """PyTorch's operations on the CPU, and both kinds on a GPU."""
-    found = [Kind("cpu", tree_rows.TorchRows, tree_rows.TorchColumns)]
-    if torch.cuda.is_available():
-        found.append(found[0]._replace(device="cuda"))
-        if tree_rows.is_compiled(found[1].place):
-            from calibayes.backends.device.tree_kernels import CompiledColumns, CompiledRows
-
-            found.append(Kind("cuda", CompiledRows, CompiledColumns))
-    return found
-
-
-@pytest.fixture(params=kinds(), ids=lambda kind: f"{kind.rows.__name__} on {kind.device}")
-def kind(request):
-    return request.param
 
 
 class HostRows:
@@ -247,7 +208,7 @@ def test_passes_have_the_bits_of_numpy(kind, name):
     check_rounds(there, HostRows(rows, scales), rows)
 
 
-@pytest.mark.parametrize("n", [40, 3000])
+@pytest.mark.parametrize("n", [40, 1500])
 @pytest.mark.parametrize("name", CASES)
 def test_splits_found_on_the_device_are_those_of_numpy(kind, name, n):
     rng, rows = generator([n]), example(n, **CASES[name])
@@ -275,6 +236,15 @@ def test_splits_found_on_the_device_are_those_of_numpy(kind, name, n):
         there.leaf_sums(tree), here.leaf_sums(tree)
         factors = rng.normal(size=(5, rows.scores.shape[1]))
         assert there.move(factors) == here.move(factors)
+
+
+def test_without_columns_there_is_no_split(kind):
+    rows = example(30, 3, ())
+    there = kind.on(rows, scales_of(rows))
+    options = SplitOptions(np.zeros(0, np.int32), np.zeros(0, np.int8), 1.0, 1.0)
+    assert there.first_split(options).split == tree_nodes.NO_SPLIT
+    sums = there.leaf_sums(ONE_LEAF)
+    np.testing.assert_array_equal(sums.mass.sum(), int(30 * scales_of(rows).leaves))
 
 
 def test_the_device_decides_which_kind_is_used(kind):

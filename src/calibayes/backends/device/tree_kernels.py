@@ -147,7 +147,7 @@ class CompiledColumns:
         if self.n > MOST_ROWS:
             raise ValueError(f"a GPU holds at most {MOST_ROWS} rows, got {self.n}")
         self.groups = -(-count // WIDTH)
-        self.width = -(-count // max(self.groups, 1))
+        self.width = max(-(-count // max(self.groups, 1)), 1)
         self.words = self.gpu.zeros((self.groups, self.n, self.width), np.uint64)
         with self.gpu.device:
             for word in range(count):
@@ -269,7 +269,7 @@ class CompiledRows:
             limits = np.float64(prior), np.float64(least)
             arguments = gpu.array(parents, np.uint64), sums, *cells, *limits, found
             gpu.run("best_splits", (d, len(sums)), MOST_CODES, *arguments)
-        return best_of_columns(found.get().reshape(-1, d, 5), self._options)
+        return best_of_columns(found.get().reshape(2 * len(sums), d, 5), self._options)
 
     def _begin(self) -> Any:
         """Begin a round. The sums over all training rows, (1, 2, cells, c)."""

@@ -343,10 +343,11 @@ class TorchColumns:
 
     def best_splits(self, sums: Any, options: SplitOptions) -> list[FoundSplit]:
         """The best splits of nodes with sums (m, 2, cells, c), as `calibayes.kernels.tree_nodes.best_split` finds them."""
+        if not self.d:
+            return best_of_columns(np.zeros((len(sums), 0, 5)), options)
         each = max(MOST_SUMS // (self.d * MOST_CODES * sums.shape[3]), 1)
-        parts = [self._searched(part, options) for part in sums.split(each)] if self.d else []
-        found = to_numpy(self.torch.cat(parts)) if parts else np.zeros((len(sums), 0, 5))
-        return best_of_columns(found, options)
+        parts = [self._searched(part, options) for part in sums.split(each)]
+        return best_of_columns(to_numpy(self.torch.cat(parts)), options)
 
     def _searched(self, sums: Any, options: SplitOptions) -> Any:
         """The best split of each column, see `best_of_columns`."""
@@ -371,10 +372,8 @@ class TorchColumns:
     @cached_property
     def _padded(self) -> Any:
         """The cells of each column, filled up with a cell of zeros, (d, codes)."""
-        sizes, codes = (
-            np.diff(self.first)[:, None],
-            np.arange(max(int(np.diff(self.first).max(initial=2)), 2)),
-        )
+        sizes = np.diff(self.first)[:, None]
+        codes = np.arange(sizes.max(initial=2))
         return self.place.array(np.where(codes < sizes, self.first[:-1, None] + codes, self.first[-1]))
 
     @cached_property
@@ -488,7 +487,7 @@ class TorchRows:
 
     def _summed(self, rows: Any, slots: Any, count: int) -> Any:
         """Sums over rows by slot, (count, 2, cells, c)."""
-        most = max(MOST_SUMS // int(self._columns.first[-1]), 1)
+        most = max(MOST_SUMS // max(int(self._columns.first[-1]), 1), 1)
         parts = []
         for begin in range(0, max(count, 1), most):
             own, mine = min(most, count - begin), (rows, slots)
