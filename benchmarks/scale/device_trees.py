@@ -17,25 +17,18 @@ import numpy as np
 import torch
 from array_api_compat import array_namespace
 
-from calibayes.backends.device.array import Placement
-from calibayes.backends.device.tree_rows import (
-    FoundSplit,
-    GivenRows,
-    Scales,
-    SplitRequest,
-    TorchColumns,
-    TorchRows,
-    is_compiled,
-)
+from calibayes.backends.device.array import Placement, to_numpy
+from calibayes.backends.device.growth import DeviceFold
+from calibayes.backends.device.tree_rows import GivenRows, TorchColumns, TorchRows, is_compiled
 from calibayes.kernels import tree_nodes
-from calibayes.kernels.forests import Forest, TreeNodes, forest_of
-from calibayes.kernels.tree_growth import GrowthSettings, full_steps
-from calibayes.kernels.tree_nodes import LeafSums, Split, SplitOptions, first_cells
+from calibayes.kernels.dispatch import reused_threads
+from calibayes.kernels.forests import forest_of
+from calibayes.kernels.growth_rows import BlockFold, GrowthRows
+from calibayes.kernels.tree_growth import Growth, GrowthSettings
+from calibayes.kernels.tree_nodes import SplitOptions, Units, first_cells
 
 SIZES = "10000000x24x2", "10000000x24x10"
 CODES = 255
-AHEAD = 0.2
-"""Nodes whose gain is at least so large a share of that of the next one are divided with it."""
 STEPS = ("first_split", "child_splits", "leaf_sums", "move")
 
 
@@ -68,100 +61,9 @@ def class_score(codes: Any, c: int, d: int) -> Any:
     return 3.0 * own[:, 0] * own[:, 1] * 4 + 2.0 * (own[:, 2] > 0) * own[:, 3] + own[:, 4] - own[:, 5]
 
 
-def scales_of(n: int) -> Scales:
-    """Units of rows of weight one."""
-    scale = tree_nodes.scale_of(np.ones(n))
-    return Scales(scale, scale * tree_nodes.FINER, scale * tree_nodes.LOSS_UNITS)
-
-
-# -- Growth of one tree: nodes are searched some levels ahead, and the tree is that of one split at a time
-
-
-@dataclass
-class Node:
-    """A node whose best split is known."""
-
-    number: int
-    found: FoundSplit
-    children: tuple[Node, Node] | None = None
-
-    @property
-    def gain(self) -> float:
-        return self.found.split.gain
-
-
-@dataclass
-class Search:
-    """The search for the splits of a tree."""
-
-    rows: Any
-    options: SplitOptions
-    passes: int = 0
-    count: int = 1
-
-    def divide(self, parents: list[Node]) -> None:
-        """Find the children of nodes, in one pass over their rows."""
-        numbers = range(self.count, self.count + 2 * len(parents), 2)
-        requests = [
-            SplitRequest(node.number, node.found.split, left, left + 1, node.found.is_left_smaller)
-            for node, left in zip(parents, numbers, strict=True)
-        ]
-        found = self.rows.child_splits(requests)
-        for parent, left, *splits in zip(parents, numbers, found[::2], found[1::2], strict=True):
-            parent.children = Node(left, splits[0]), Node(left + 1, splits[1])
-        self.count += 2 * len(parents)
-        self.passes += 1
-
-
-def grown(search: Search, leaves: int) -> TreeNodes:
-    """The tree that has the leaf of the largest gain split, until it has so many leaves."""
-    root = Node(0, search.rows.first_split(search.options))
-    while True:
-        tree, unknown = replayed(root, leaves)
-        if not unknown:
-            return tree
-        search.divide(unknown)
-
-
-def replayed(root: Node, leaves: int) -> tuple[TreeNodes, list[Node]]:
-    """The tree as far as nodes are known, and the nodes whose children are to be found next.
-
-    These are the nodes that would be split if their unknown children gained nothing, without those that gain far less than
-    the first of them.
-    """
-    nodes, frontier, unknown = [root], {0}, []
-    splits: list[tuple[int, int]] = []  # a node, and its first child
-    while frontier and len(splits) + len(unknown) + 1 < leaves:
-        place = min(frontier, key=lambda place: (-nodes[place].gain, place))
-        node = nodes[place]
-        least = AHEAD * unknown[0].gain if unknown else 0.0
-        if node.gain <= least:
-            break
-        frontier.remove(place)
-        if node.children is None:
-            unknown.append(node)
-        else:
-            splits.append((place, len(nodes)))
-            frontier |= {len(nodes), len(nodes) + 1}
-            nodes += node.children
-    return tree_of([node.found.split for node in nodes], splits), unknown
-
-
-def tree_of(by_node: list[Split], splits: list[tuple[int, int]]) -> TreeNodes:
-    """The tree of these splits of nodes, whose leaves are numbered in order."""
-    count = len(by_node)
-    tree = TreeNodes(
-        *(
-            np.full(count, value, dtype)
-            for value, dtype in ((-1, np.int32), (0, np.uint8), (False, np.bool_))
-        ),
-        np.zeros((count, 2), dtype=np.int32),
-    )
-    for place, child in splits:
-        _, tree.column[place], tree.most[place], tree.missing_left[place] = by_node[place]
-        tree.children[place] = child, child + 1
-    tree.children[tree.column < 0] = np.arange((count + 1) // 2)[:, None]
-    return tree
+def units_of(n: int) -> Units:
+    """Units of n rows of weight one."""
+    return tree_nodes.units_of(1.0, tree_nodes.in_parts(np.ones(1), 1.0) * n)
 
 
 # -- Rounds
@@ -186,49 +88,28 @@ class Timed:
         return timed
 
 
-@dataclass
-class Rounds:
-    """Trees grown on rows, round by round."""
+def growth_of(rows: Any, given: GivenRows, units: Units, settings: GrowthSettings, k: int) -> Growth:
+    """Growth of trees on rows, of whatever kind."""
+    d, classes = len(given.first) - 1, tree_nodes.packed_classes(k)
+    limits = settings.prior * units.packed, settings.least_variance * units.packed * classes / k
+    options = SplitOptions(np.arange(d, dtype=np.int32), np.zeros(d, dtype=np.int8), *limits)
+    return Growth(rows, units, settings, options, k)
 
-    rows: Any
-    first: Any
-    k: int
-    scales: Scales
-    settings: GrowthSettings
-    trees: list[TreeNodes] = field(default_factory=list)
-    factors: list[Any] = field(default_factory=list)
-    losses: list[int] = field(default_factory=list)
-    passes: int = 0
 
-    def advance(self) -> None:
-        prior, least = (
-            self.settings.prior * self.scales.packed,
-            self.settings.least_variance * self.scales.packed,
-        )
-        d = len(self.first) - 1
-        options = SplitOptions(
-            np.arange(d, dtype=np.int32),
-            np.zeros(d, dtype=np.int8),
-            prior,
-            least * tree_nodes.packed_classes(self.k) / self.k,
-        )
-        search = Search(self.rows, options)
-        tree = grown(search, self.settings.leaves)
-        sums = self.rows.leaf_sums(tree)
-        known = LeafSums(*(part / self.scales.leaves for part in sums))
-        self.trees.append(tree)
-        self.factors.append(self.settings.rate * full_steps(known, self.settings.prior))
-        self.losses.append(self.rows.move(self.factors[-1]))
-        self.passes += search.passes
+def digest(growth: Growth) -> str:
+    """Of the trees, their log factors and masses, and the last loss."""
+    arrays = [part for tree, *others in growth.trees for part in (*tree, *others)] + [np.array(growth.loss)]
+    return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
 
-    def digest(self) -> str:
-        """Of the trees, their log factors and the losses."""
-        arrays = [part for tree in self.trees for part in tree] + self.factors + [np.array(self.losses)]
-        return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
 
-    def forest(self) -> tuple[Forest, Any]:
-        """The trees, and their log factors (k, leaves)."""
-        return forest_of(self.trees), np.concatenate(self.factors).T
+def on_host(given: GivenRows) -> GrowthRows:
+    """The rows in the memory of the host, as one fold."""
+    words, labels, fractions, training = (
+        array.cpu().numpy() for array in (given.words, given.labels, given.fractions, given.training)
+    )
+    start, codes = given.scores[0].cpu().numpy(), labels.astype(np.int32)
+    rows = words.view(np.uint64), given.first, codes, np.ones(1), start
+    return GrowthRows(*rows, fractions.astype(np.uint32), ~training[None])
 
 
 def kinds(place: Placement) -> dict[str, tuple[Any, Any]]:
@@ -248,51 +129,56 @@ def synchronize(device: torch.device) -> float:
     return time.perf_counter()
 
 
-def measured(
-    name: str, make: Any, given: GivenRows, k: int, settings: GrowthSettings, device: torch.device
-) -> Rounds:
-    """Rounds of one kind of rows. Prints a row of the table."""
+def measured(name: str, make: Any, given: GivenRows, k: int, trees: int, device: torch.device) -> None:
+    """Rounds of one kind of rows. Prints rows of the table."""
     place = Placement(array_namespace(given.weight), device)
-    n, scales = len(given.weight), scales_of(len(given.weight))
+    n, units = len(given.weight), units_of(len(given.weight))
     began = synchronize(device)
-    rows = Timed(make[0](place, given, scales))
+    rows = Timed(make[0](place, given, units))
     moved = synchronize(device) - began
-    rounds = Rounds(rows, given.first, k, scales, settings)
-    rounds.advance()  # kernels are compiled at first use
+    growth = growth_of(DeviceFold(rows, given.first), given, units, GrowthSettings(), k)
+    growth.advance()  # kernels are compiled at first use
     seconds, rows.seconds = {"first round": synchronize(device) - began - moved}, defaultdict(float)
     began = synchronize(device)
-    for _ in range(settings.trees):
-        rounds.advance()
+    for _ in range(trees - 1):
+        growth.advance()
     total = synchronize(device) - began
     seconds |= {step: rows.seconds[step] for step in STEPS}
     seconds["host"] = total - sum(rows.seconds.values())
-    loss = rounds.losses[-1] / scales.losses / float(given.held_out_weight.sum())
     parts = ", ".join(f"{step} {second:.3f}" for step, second in seconds.items())
-    passes = rounds.passes / len(rounds.trees)
+    loss = growth.loss / units.loss / float(given.held_out_weight.sum())
+    size = f"{n}x{len(given.first) - 1}x{k}"
+    notes = f"{parts}; copied in {moved:.2f} s, loss {loss:.6f}, {digest(growth)}"
+    print(f"| {size} | {name} | {total + seconds['first round']:.2f} s | {notes} |", flush=True)
+    predicted(make[1], place, given, growth)
+
+
+def measured_on_host(given: GivenRows, k: int, trees: int, threads: int) -> None:
+    """The same rounds by native code on the host. Prints a row of the table."""
+    units, rows = units_of(len(given.weight)), on_host(given)
+    with reused_threads(threads):
+        growth = growth_of(BlockFold(rows, 0, units), given, units, GrowthSettings(), k)
+        began = time.perf_counter()
+        for _ in range(trees):
+            growth.advance()
+        total = time.perf_counter() - began
+    size = f"{len(given.weight)}x{len(given.first) - 1}x{k}"
     print(
-        f"| {n}x{len(given.first) - 1}x{k} | {name} | {total:.2f} s | {parts}; copied in {moved:.2f} s, "
-        f"{passes:.1f} divisions a tree, loss {loss:.6f}, {rounds.digest()} |",
-        flush=True,
+        f"| {size} | host, {threads} threads | {total:.2f} s | {trees} trees, {digest(growth)} |", flush=True
     )
-    predicted(make[1], place, given, rounds)
-    return rounds
 
 
-def predicted(make: Any, place: Placement, given: GivenRows, rounds: Rounds) -> None:
+def predicted(make: Any, place: Placement, given: GivenRows, growth: Growth) -> None:
     """Print the time of predictions of the trees, and whether the scores are those of growth."""
-    columns, (forest, factors) = make(place, given.words, given.first), rounds.forest()
+    columns, forest = make(place, given.words, given.first), forest_of([added.tree for added in growth.trees])
+    factors = np.concatenate([added.log_factor for added in growth.trees]).T
     columns.forest_scores(forest, factors, given.scores)
     began = synchronize(place.device)
     scores = columns.forest_scores(forest, factors, given.scores)
     seconds = synchronize(place.device) - began
-    same = (
-        np.asarray(scores.get() if hasattr(scores, "get") else scores.cpu()).tobytes()
-        == rounds.rows.log_scores().tobytes()
-    )
-    print(
-        f"| prediction by {forest.count} trees | | {seconds:.3f} s | scores are those of growth: {same} |",
-        flush=True,
-    )
+    same = to_numpy(scores).tobytes() == growth.rows.rows.log_scores().tobytes()
+    note = f"scores are those of growth: {same}"
+    print(f"| prediction by {forest.count} trees | | {seconds:.3f} s | {note} |", flush=True)
 
 
 def main() -> None:
@@ -301,10 +187,11 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="*", default=SIZES, help="rows x columns x classes")
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--only", help="the kind of rows: PyTorch or compiled")
+    parser.add_argument("--host", type=int, default=0, help="threads of the host that grow the same trees")
     parser.add_argument("--quick", action="store_true", help="few rows on the CPU")
     options = parser.parse_args()
     if options.quick:
-        parser.set_defaults(device="cpu", sizes=["20000x10x2", "20000x10x3"], trees=5)
+        parser.set_defaults(device="cpu", sizes=["20000x10x2", "20000x10x3"], trees=5, host=1)
         options = parser.parse_args()
     device = torch.device(options.device)
     hardware = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
@@ -316,7 +203,9 @@ def main() -> None:
         place = Placement(array_namespace(given.weight), device)
         for name, make in kinds(place).items():
             if options.only in (None, name):
-                measured(name, make, given, k, GrowthSettings(trees=options.trees), device)
+                measured(name, make, given, k, options.trees, device)
+        if options.host:
+            measured_on_host(given, k, options.trees, options.host)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,24 @@ import pytest
 from calibayes.backends.device.array import to_numpy
 from calibayes.kernels import posterior as exact
 from calibayes.kernels import tree_nodes
-from calibayes.kernels.forests import ONE_LEAF, TreeNodes, forest_of, leaf_codes
+from calibayes.kernels.forests import ONE_LEAF, SplitRequest, TreeNodes, forest_of, leaf_codes
 from calibayes.kernels.level_counts import look_up, offsets
-from calibayes.kernels.tree_nodes import HALF, ByteColumns, Split, SplitOptions, byte_columns
+from calibayes.kernels.tree_nodes import (
+    HALF,
+    ByteColumns,
+    LabeledScores,
+    Split,
+    SplitOptions,
+    Units,
+    byte_columns,
+)
 from tests.kernel_versions import numpy_only
 from tests.seeds import generator
 
 torch = pytest.importorskip("torch")
 
 from calibayes.backends.device import tree_rows
-from calibayes.backends.device.tree_rows import GivenRows, Scales, SplitRequest, device_rows
+from calibayes.backends.device.tree_rows import GivenRows, device_rows
 
 CASES = {
     "two classes": {"k": 2, "sizes": (9, 255, 4, 2)},
@@ -34,20 +42,18 @@ CASES = {
 class HostRows:
     """The passes by NumPy, row by row and node by node."""
 
-    def __init__(self, rows, scales):
-        self.rows, self.scales = rows, scales
+    def __init__(self, rows, units):
+        self.rows, self.units = rows, units
         self.columns = ByteColumns(rows.words, rows.first)
         self.scores, self.k = rows.scores.copy(), rows.scores.shape[1]
 
+    @property
+    def scored(self):
+        return LabeledScores(self.scores, self.rows.labels, self.rows.weight)
+
     def residual_sums(self):
         with numpy_only():
-            self.packed = tree_nodes.packed_residuals(
-                self.scores,
-                self.rows.labels,
-                self.rows.weight,
-                self.scales.packed,
-                self.rows.fractions * 2.0**-32,
-            )
+            self.packed = tree_nodes.packed_residuals(self.scored, self.units.packed, self.rows.fractions)
         self.nodes = {0: np.flatnonzero(self.rows.training)}
         return self.sums(self.nodes[0])
 
@@ -72,25 +78,13 @@ class HostRows:
         return wanted
 
     def leaf_sums(self, tree):
-        self.leaf = leaf_codes(self.columns, forest_of([tree]))[:, 0]
-        leaves, unit = (len(tree.column) + 1) // 2, self.rows.weight * self.scales.leaves
-        posterior = exact.exact_posterior(self.scores).posterior
-        mass, training = np.floor(unit).astype(np.int64), self.rows.training
-        spread = np.floor(tree_nodes.variances(posterior) * unit[:, None]).astype(np.int64)
-        deviation = -np.floor(posterior * unit[:, None]).astype(np.int64)
-        deviation[np.arange(len(unit)), self.rows.labels] += mass
-        sums = np.zeros((3, leaves, self.k), dtype=np.int64)
-        np.add.at(sums[0], self.leaf[training], deviation[training])
-        np.add.at(sums[1], self.leaf[training], spread[training])
-        np.add.at(sums[2], (self.leaf, self.rows.labels), mass)
-        return sums
+        self.leaf, leaves = leaf_codes(self.columns, forest_of([tree]))[:, 0], (len(tree.column) + 1) // 2
+        with numpy_only():
+            return tree_nodes.leaf_sums(self.scored, self.leaf, ~self.rows.training, leaves, self.units.leaf)
 
     def move(self, factors):
         self.scores += factors[self.leaf]
-        with numpy_only():
-            return tree_nodes.whole_loss(
-                self.scores, self.rows.labels, self.rows.held_out_weight, self.scales.losses
-            )
+        return self.loss()
 
     def first_split(self, options):
         self.options, self.known = options, {0: self.residual_sums()}
@@ -107,7 +101,7 @@ class HostRows:
 
     def found(self, sums):
         with numpy_only():
-            split = tree_nodes.best_split(sums[0] * HALF + sums[1], self.columns.first, self.options)
+            split = tree_nodes.best_split(sums, self.columns.first, self.options)
         if split.gain <= 0:
             return split, None
         begin, end = self.columns.first[split.column : split.column + 2]
@@ -117,9 +111,7 @@ class HostRows:
 
     def loss(self):
         with numpy_only():
-            return tree_nodes.whole_loss(
-                self.scores, self.rows.labels, self.rows.held_out_weight, self.scales.losses
-            )
+            return tree_nodes.whole_loss(self.scored, self.rows.held_out_weight > 0, self.units.loss)
 
 
 def example(n, k, sizes, weight=(1.0, 1.0), spread=2.0, held_out=0.1, seed=0):
@@ -137,9 +129,9 @@ def example(n, k, sizes, weight=(1.0, 1.0), spread=2.0, held_out=0.1, seed=0):
     return GivenRows(*columns, labels, weights, scores, fractions, training, held_out_weight)
 
 
-def scales_of(rows):
-    scale = tree_nodes.scale_of(rows.weight)
-    return Scales(scale, scale * tree_nodes.FINER, scale * tree_nodes.LOSS_UNITS)
+def units_for(rows):
+    top = float(rows.weight.max())
+    return tree_nodes.units_of(top, tree_nodes.in_parts(rows.weight, top))
 
 
 def random_split(rng, rows):
@@ -201,20 +193,20 @@ def check_rounds(there, here, rows, rounds=3, seed=0):
 @pytest.mark.parametrize("name", CASES)
 def test_passes_have_the_bits_of_numpy(kind, name):
     rows = example(3000, **CASES[name])
-    scales = scales_of(rows)
-    there = kind.on(rows, scales)
+    units = units_for(rows)
+    there = kind.on(rows, units)
     result = there.residual_sums()
     assert (result.dtype, there.split_sums([]).shape[0]) == (np.int64, 0)
-    check_rounds(there, HostRows(rows, scales), rows)
+    check_rounds(there, HostRows(rows, units), rows)
 
 
 @pytest.mark.parametrize("n", [40, 1500])
 @pytest.mark.parametrize("name", CASES)
 def test_splits_found_on_the_device_are_those_of_numpy(kind, name, n):
     rng, rows = generator([n]), example(n, **CASES[name])
-    scales, columns = scales_of(rows), rng.permutation(len(rows.first) - 1)[:9].astype(np.int32)
-    options = SplitOptions(columns, np.zeros(len(rows.first) - 1, np.int8), 2 * scales.packed, scales.packed)
-    there, here = kind.on(rows, scales), HostRows(rows, scales)
+    units, columns = units_for(rows), rng.permutation(len(rows.first) - 1)[:9].astype(np.int32)
+    options = SplitOptions(columns, np.zeros(len(rows.first) - 1, np.int8), 2 * units.packed, units.packed)
+    there, here = kind.on(rows, units), HostRows(rows, units)
     for _ in range(2):
         leaves, count, found = {}, 1, [there.first_split(options)]
         expected, new = [here.first_split(options)], [0]
@@ -240,16 +232,16 @@ def test_splits_found_on_the_device_are_those_of_numpy(kind, name, n):
 
 def test_without_columns_there_is_no_split(kind):
     rows = example(30, 3, ())
-    there = kind.on(rows, scales_of(rows))
+    there = kind.on(rows, units_for(rows))
     options = SplitOptions(np.zeros(0, np.int32), np.zeros(0, np.int8), 1.0, 1.0)
     assert there.first_split(options).split == tree_nodes.NO_SPLIT
     sums = there.leaf_sums(ONE_LEAF)
-    np.testing.assert_array_equal(sums.mass.sum(), int(30 * scales_of(rows).leaves))
+    np.testing.assert_array_equal(sums.mass.sum(), int(30 * units_for(rows).leaf))
 
 
 def test_the_device_decides_which_kind_is_used(kind):
     rows = example(50, 2, (3, 9))
-    usual = device_rows(kind.place, rows, scales_of(rows))
+    usual = device_rows(kind.place, rows, units_for(rows))
     is_compiled = kind.device == "cuda" and tree_rows.is_compiled(kind.place)
     assert (type(usual) is tree_rows.TorchRows) is not is_compiled
 
@@ -258,21 +250,21 @@ def test_sums_of_parts_do_not_overflow(kind, monkeypatch):
     rows = example(40_000, 2, (3, 9))
     monkeypatch.setattr(tree_rows, "MOST_SUMS", 40)  # of three nodes at a time
     monkeypatch.setattr(tree_rows, "PART", 1024)
-    scales = Scales(2.0**21, 2.0**40, 2.0**20)  # variances of all rows are beyond 2^32
-    here = HostRows(rows, scales)
+    units = Units(2.0**21, 2.0**9)  # variances of all rows are beyond 2^32
+    here = HostRows(rows, units)
     assert here.residual_sums()[1].max() > HALF
-    check_rounds(kind.on(rows, scales), here, rows)
+    check_rounds(kind.on(rows, units), here, rows)
 
 
 def test_arrays_on_the_device_are_as_good(kind):
     rows = example(500, 3, (12, 40))
-    scales, (words, first, labels, weight, scores, fractions, training, held_out_weight) = (
-        scales_of(rows),
+    units, (words, first, labels, weight, scores, fractions, training, held_out_weight) = (
+        units_for(rows),
         rows,
     )
     moved = (kind.array(array) for array in (labels, weight, scores, fractions, training, held_out_weight))
     there = GivenRows(kind.array(words.view(np.int64)).view(torch.uint64), first, *moved)
-    check_rounds(kind.on(there, scales), HostRows(rows, scales), rows)
+    check_rounds(kind.on(there, units), HostRows(rows, units), rows)
     np.testing.assert_array_equal(to_numpy(there.scores), scores)  # the given scores are not moved
 
 

@@ -19,7 +19,6 @@ from calibayes.backends.device.array import Placement, is_on_device
 from calibayes.backends.device.tree_rows import (
     FoundSplit,
     GivenRows,
-    Scales,
     best_of_columns,
     in_order,
 )
@@ -33,6 +32,7 @@ from calibayes.kernels.tree_nodes import (
     WORD,
     LeafSums,
     SplitOptions,
+    Units,
     packed_classes,
 )
 
@@ -217,9 +217,9 @@ class _Range(NamedTuple):
 class CompiledRows:
     """Rows that trees are grown on, by compiled kernels."""
 
-    def __init__(self, place: Placement, rows: GivenRows, scales: Scales) -> None:
+    def __init__(self, place: Placement, rows: GivenRows, units: Units) -> None:
         self._columns = CompiledColumns(place, rows.words, rows.first)
-        self._gpu, self._n, self._scales = self._columns.gpu, self._columns.n, scales
+        self._gpu, self._n, self._units = self._columns.gpu, self._columns.n, units
         array, k = self._gpu.array, rows.scores.shape[1]
         self._scores = self._gpu.transposed(rows.scores)
         self._labels, self._weight = array(rows.labels, np.int32), array(rows.weight, np.float64)
@@ -274,7 +274,7 @@ class CompiledRows:
     def _begin(self) -> Any:
         """Begin a round. The sums over all training rows, (1, 2, cells, c)."""
         given = self._scores, self._labels, self._weight, self._fractions, self._is_training
-        scale = np.float64(self._scales.packed)
+        scale = np.float64(self._units.packed)
         self._gpu.over_rows(
             "packed_residuals", self._n, *given, np.int64(self._n), self._k, scale, self._packed
         )
@@ -334,7 +334,7 @@ class CompiledRows:
         sums = gpu.zeros((3, leaves, k), np.int64)
         nodes = self._columns.nodes(forest_of([tree])), np.int32(count)
         given = self._scores, self._k, self._labels, self._weight, self._is_training
-        sizes = np.float64(self._scales.leaves), np.int32(classes), np.int32(copies)
+        sizes = np.float64(self._units.leaf), np.int32(classes), np.int32(copies)
         shared, parts = 24 * leaves * classes * copies, -(-k // classes)
         arguments = *self._columns.arguments, *nodes, *given, *sizes, self._leaf, sums
         gpu.over_rows("leaf_sums", self._n, *arguments, parts=parts, shared=shared)
@@ -348,7 +348,7 @@ class CompiledRows:
 
     def _moved(self, factors: Any) -> int:
         """Add log factors, at an address or none, to the log scores. The held-out loss."""
-        loss, scale = self._gpu.zeros(1, np.int64), np.float64(self._scales.losses)
+        loss, scale = self._gpu.zeros(1, np.int64), np.float64(self._units.loss)
         moved = self._leaf, factors, self._labels, self._held_out_weight
         self._gpu.over_rows("move", self._n, self._scores, np.int64(self._n), self._k, *moved, scale, loss)
         return int(loss.get()[0])

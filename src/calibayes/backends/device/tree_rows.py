@@ -25,15 +25,17 @@ from calibayes.kernels.tree_nodes import (
     LARGEST_LOSS,
     MOST_CODES,
     NO_SPLIT,
+    PACKED_ROWS,
     WORD,
     LeafSums,
     Split,
     SplitOptions,
+    Units,
     packed_classes,
 )
 
-PART = 2**20
-"""Packed numbers of so many rows may be added: neither residuals nor variances overflow."""
+PART = PACKED_ROWS
+"""Packed numbers of so many rows are added."""
 MOST_SUMS = 2**25
 """Most sums of a class that are added up at a time."""
 FEWEST_SUMS = 2**17
@@ -71,14 +73,6 @@ class GivenRows(NamedTuple):
     """Weight in the held-out loss, 0 for rows that are not held out, (n,) float64."""
 
 
-class Scales(NamedTuple):
-    """Units of whole numbers in one of the weights: of packed numbers, of sums of leaves and of losses."""
-
-    packed: float
-    leaves: float
-    losses: float
-
-
 class DeviceRows(Protocol):
     """Rows that trees are grown on. The results are NumPy arrays of whole numbers."""
 
@@ -103,7 +97,7 @@ class DeviceRows(Protocol):
     def leaf_sums(self, tree: TreeNodes) -> LeafSums:
         """Find the leaf of each row. Sums of residuals and variances of training rows and of the weights of all rows by class.
 
-        Each is (leaves, k).
+        Each is (leaves, k). A round has begun since the last move.
         """
 
     def move(self, factors: Array) -> int:
@@ -116,13 +110,13 @@ class DeviceRows(Protocol):
         """The log scores of the rows, (n, k)."""
 
 
-def device_rows(place: Placement, rows: GivenRows, scales: Scales) -> DeviceRows:
+def device_rows(place: Placement, rows: GivenRows, units: Units) -> DeviceRows:
     """Rows on a device of PyTorch or CuPy: by compiled kernels on a GPU of NVIDIA where CuPy is installed."""
     if is_compiled(place):
         from calibayes.backends.device.tree_kernels import CompiledRows
 
-        return CompiledRows(place, rows, scales)
-    return TorchRows(place, rows, scales)
+        return CompiledRows(place, rows, units)
+    return TorchRows(place, rows, units)
 
 
 def is_compiled(place: Placement) -> bool:
@@ -161,7 +155,7 @@ def in_order(requests: Sequence[SplitRequest], found: Sequence[FoundSplit]) -> l
 # -- Posteriors of (k, n) log scores, by the operations of `calibayes.kernels.posterior` one by one ----------------------
 
 
-class ShiftedPosterior(NamedTuple):
+class ExactPosterior(NamedTuple):
     """Posteriors, log scores less the largest, (k, n), and sums of their exponentials, (n,)."""
 
     posterior: Any
@@ -196,7 +190,7 @@ def exact_log(torch: Any, x: Any) -> Any:
     return exponent.to(torch.float64) * exact.LOG2 + (f + f * (z * p))
 
 
-def exact_posterior(torch: Any, scores: Any) -> ShiftedPosterior:
+def exact_posterior(torch: Any, scores: Any) -> ExactPosterior:
     """As `calibayes.kernels.posterior.exact_posterior`, of log scores (k, n)."""
     top = scores.amax(0)
     is_finite = torch.isfinite(top)
@@ -208,7 +202,7 @@ def exact_posterior(torch: Any, scores: Any) -> ShiftedPosterior:
     total = powers[0].clone()
     for power in powers[1:]:
         total += power
-    return ShiftedPosterior(powers / total, shifted, total)
+    return ExactPosterior(powers / total, shifted, total)
 
 
 def variances(posterior: Any, k: int) -> Any:
@@ -419,14 +413,12 @@ def placed(place: Placement, values: Any, dtype: str) -> Any:
 class TorchRows:
     """Rows that trees are grown on, by operations of PyTorch."""
 
-    def __init__(self, place: Placement, rows: GivenRows, scales: Scales) -> None:
+    def __init__(self, place: Placement, rows: GivenRows, units: Units) -> None:
         self._columns = TorchColumns(place, rows.words, rows.first)
-        self._place, self._torch, self._scales = place, self._columns.torch, scales
+        self._place, self._torch, self._units = place, self._columns.torch, units
         self._scores = placed(place, rows.scores, "float64").T.contiguous().clone()
-        self._labels, self._weight = (
-            placed(place, rows.labels, "int64"),
-            placed(place, rows.weight, "float64"),
-        )
+        self._labels = placed(place, rows.labels, "int64")
+        self._weight = placed(place, rows.weight, "float64")
         self._rounding = placed(place, _widened(rows.fractions), "float64") * 2.0**-32
         self._is_training = placed(place, rows.training, "bool")
         self._held_out_weight = placed(place, rows.held_out_weight, "float64")
@@ -477,7 +469,7 @@ class TorchRows:
         """Packed numbers of rows, (c, m), 0 for those that are not trained on."""
         torch, (k, c) = self._torch, (len(self._scores), len(self._packed))
         posterior = self._posterior[k - c :, rows]
-        units, rounding = self._weight[rows] * self._scales.packed, self._rounding[rows]
+        units, rounding = self._weight[rows] * self._units.packed, self._rounding[rows]
         spread = variances(posterior, k).mul_(units).add_(rounding).floor_()
         deviation = (posterior * units).add_(rounding).floor_()
         classes = torch.arange(k - c, k, device=self._place.device)[:, None]
@@ -531,7 +523,7 @@ class TorchRows:
     def _leaf_units(self, rows: slice) -> tuple[Any, Any, Any]:
         """Posteriors, negative, and variances of rows in units of leaf sums, 0 if not trained on, (k, m); weights, (m,)."""
         torch, posterior = self._torch, self._posterior[:, rows]
-        units, is_training = self._weight[rows] * self._scales.leaves, self._is_training[rows]
+        units, is_training = self._weight[rows] * self._units.leaf, self._is_training[rows]
         spread = variances(posterior, len(posterior)).mul_(units).floor_().to(torch.int64) * is_training
         deviation = (posterior * units).floor_().to(torch.int64).neg_() * is_training
         return deviation, spread, units.floor().to(torch.int64)
@@ -551,7 +543,7 @@ class TorchRows:
             rows = self._held_out[part]
             _, shifted, total = exact_posterior(torch, self._scores.index_select(1, rows))
             losses = exact_log(torch, total) - shifted.gather(0, self._labels[rows][None])[0]
-            units = self._held_out_weight[rows] * self._scales.losses
+            units = self._held_out_weight[rows] * self._units.loss
             yield (losses.clamp_(max=LARGEST_LOSS) * units).add_(0.5).floor_().to(torch.int64).sum()
 
     def log_scores(self) -> Array:
