@@ -5,13 +5,18 @@ import sys
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import array_api_compat.numpy
 import array_api_strict
 import numpy as np
 import pytest
 from array_api_compat import array_namespace
 
 from calibayes.backends.device.array import Placement
+from calibayes.backends.device.tree_kernels import CompiledColumns, CompiledRows
+from calibayes.backends.device.tree_rows import TorchColumns, TorchRows, is_compiled
 from tests.array_api import cuda_on_host
+
+torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
 
 
 @dataclass
@@ -37,14 +42,10 @@ def strict():
 
 
 def pytorch():
-    import torch
-
     return Library(torch, torch.device("cpu"))
 
 
-@pytest.fixture(
-    params=[strict, *([pytorch] if importlib.util.find_spec("torch") else [])], ids=lambda make: make.__name__
-)
+@pytest.fixture(params=[strict, *([pytorch] if torch else [])], ids=lambda make: make.__name__)
 def library(request):
     return request.param()
 
@@ -64,30 +65,25 @@ class Kind(NamedTuple):
         return self.rows(self.place, rows, units)
 
     def array(self, values):
-        import torch
-
-        return torch.asarray(values, device=self.device)
+        """An array on the device; without PyTorch kernels run on the host, which the arrays of NumPy are good for."""
+        return torch.asarray(values, device=self.device) if torch else values
 
 
 def placement(device):
-    import torch
-
+    if torch is None:
+        return Placement(array_api_compat.numpy, None)
     array = torch.zeros(1, device=device)
     return Placement(array_namespace(array), array.device)
 
 
 def kinds():
     """PyTorch's operations and compiled kernels, on a GPU if there is one."""
-    if importlib.util.find_spec("torch") is None:
-        return []
-    import torch
-
-    from calibayes.backends.device.tree_kernels import CompiledColumns, CompiledRows
-    from calibayes.backends.device.tree_rows import TorchColumns, TorchRows, is_compiled
-
     by_operations, compiled = Kind("cpu", TorchRows, TorchColumns), Kind("cpu", CompiledRows, CompiledColumns)
+    on_host = [compiled] if cuda_on_host.COMPILER else []
+    if torch is None:
+        return on_host
     if not torch.cuda.is_available():
-        return [by_operations, compiled] if cuda_on_host.COMPILER else [by_operations]
+        return [by_operations, *on_host]
     on_gpu = [kind._replace(device="cuda") for kind in (by_operations, compiled)]
     return [by_operations, *on_gpu[: 1 + is_compiled(placement("cuda"))]]
 
@@ -100,6 +96,6 @@ def kernels_on_host(tmp_path_factory):
 
 @pytest.fixture(params=kinds(), ids=lambda kind: f"{kind.rows.__name__} on {kind.device}")
 def kind(request, monkeypatch):
-    if request.param.rows.__name__ == "CompiledRows" and request.param.device == "cpu":
+    if request.param.rows is CompiledRows and request.param.device == "cpu":
         monkeypatch.setitem(sys.modules, "cupy", request.getfixturevalue("kernels_on_host"))
     return request.param

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from calibayes.backends.device import tree_rows
 from calibayes.backends.device.array import to_numpy
+from calibayes.backends.device.tree_rows import GivenRows, device_rows
 from calibayes.kernels import posterior as exact
 from calibayes.kernels import tree_nodes
 from calibayes.kernels.forests import ONE_LEAF, SplitRequest, TreeNodes, forest_of, leaf_codes
@@ -19,11 +21,6 @@ from calibayes.kernels.tree_nodes import (
 )
 from tests.kernel_versions import numpy_only
 from tests.seeds import generator
-
-torch = pytest.importorskip("torch")
-
-from calibayes.backends.device import tree_rows
-from calibayes.backends.device.tree_rows import GivenRows, device_rows
 
 CASES = {
     "two classes": {"k": 2, "sizes": (9, 255, 4, 2)},
@@ -240,6 +237,7 @@ def test_without_columns_there_is_no_split(kind):
 
 
 def test_the_device_decides_which_kind_is_used(kind):
+    pytest.importorskip("torch")
     rows = example(50, 2, (3, 9))
     usual = device_rows(kind.place, rows, units_for(rows))
     is_compiled = kind.device == "cuda" and tree_rows.is_compiled(kind.place)
@@ -263,17 +261,19 @@ def test_arrays_on_the_device_are_as_good(kind):
         rows,
     )
     moved = (kind.array(array) for array in (labels, weight, scores, fractions, training, held_out_weight))
-    there = GivenRows(kind.array(words.view(np.int64)).view(torch.uint64), first, *moved)
+    there = GivenRows(kind.array(words), first, *moved)
     check_rounds(kind.on(there, units), HostRows(rows, units), rows)
     np.testing.assert_array_equal(to_numpy(there.scores), scores)  # the given scores are not moved
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])
-def test_posteriors_have_the_bits_of_numpy(kind, k):
+def test_posteriors_have_the_bits_of_numpy(k):
+    torch = pytest.importorskip("torch")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     scores = generator([k]).normal(size=(200_000, k)) * np.geomspace(1e-9, 900, 200_000)[:, None]
     scores[0], scores[1, 0], scores[2] = -np.inf, -np.inf, 0.0
     expected = exact.exact_posterior(scores)
-    found = tree_rows.exact_posterior(torch, kind.array(scores.T.copy()))
+    found = tree_rows.exact_posterior(torch, torch.asarray(scores.T.copy(), device=device))
     assert found.posterior.cpu().numpy().T.tobytes() == expected.posterior.tobytes()
     assert found.shifted.cpu().numpy().T.tobytes() == expected.shifted.tobytes()
     assert tree_rows.exact_log(torch, found.total).cpu().numpy().tobytes() == expected.log_sum.tobytes()
