@@ -47,7 +47,8 @@ def sparse_mixed(rng, n, d):
         levels = np.array([f"level {i}" for i in range(3 + 10 * j)])
         place = np.abs(factors[:, j] * (1 + 3 * j) + rng.normal(size=n)).astype(int)
         frame[f"x{d - 1 - j}"] = levels[place % len(levels)]
-    score = factors[:, 0] + factors[:, 1] * factors[:, 2] + cells[:, d // 2 :].sum(axis=1) / 4.0 - 1.0
+    rare = cells[:, d // 2 :].sum(axis=1)
+    score = factors[:, 0] + factors[:, 1] * factors[:, 2] + (rare - np.median(rare)) / rare.std()
     return frame, (score + rng.logistic(0.0, 0.5, n) > 0).astype(int)
 
 
