@@ -35,7 +35,7 @@ def sparse_mixed(rng, n, d):
     cells = np.zeros((n, d))
     for j in range(d):
         rate = np.exp(
-            rng.normal(-4.0, 1.0) + rng.normal(0.0, 0.7, 20) @ factors.T * (rng.random() < 0.5) * 0.5
+            rng.normal(-6.5, 1.7) + rng.normal(0.0, 0.7, 20) @ factors.T * (rng.random() < 0.5) * 0.5
         )
         counts = rng.poisson(np.minimum(rate, 20.0))
         cells[:, j] = counts if j % 3 == 0 else counts > 0
