@@ -10,7 +10,6 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.kernels.dispatch import as_type, native_team, twin
-from calibayes.kernels.level_counts import places_in_class
 from calibayes.kernels.tree_nodes import MOST_CODES, ByteColumns
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -130,8 +129,10 @@ def _told_apart(keys: Array) -> Array:
 
 def copies_before(ordered: Array) -> Array:
     """How many equal numbers are before each of ascending ones, (n,) uint64."""
-    new = np.append(True, ordered[1:] != ordered[:-1])
-    begin = np.maximum.accumulate(np.where(new, np.arange(len(ordered)), 0))
+    again = np.append(False, ordered[1:] == ordered[:-1])
+    if not again.any():
+        return np.broadcast_to(np.uint64(0), len(ordered))
+    begin = np.maximum.accumulate(np.where(again, 0, np.arange(len(ordered))))
     return (np.arange(len(ordered)) - begin).astype(np.uint64)
 
 
@@ -158,10 +159,20 @@ def row_order(hashes: Array, labels: Array, weight: Array) -> RowOrder:
     Rows of equal hashes are told apart by their weight (n,), or (1,) for all.
     """
     order = np.argsort(hashes, kind="stable") if len(weight) == 1 else np.lexsort([weight, hashes])
-    ordered = hashes[order]
-    keys = np.empty(len(hashes), dtype=np.uint64)
-    keys[order] = mixed(mixed(copies_before(ordered) + MULTIPLIER) ^ ordered)
-    order = np.argsort(keys, kind="stable")
-    place = np.empty(len(hashes), dtype=np.int64)
-    place[order] = places_in_class(labels[order])
-    return RowOrder(place, (keys >> np.uint64(32)).astype(np.uint32))
+    copies = copies_before(hashes[order])
+    words = np.empty(len(hashes), dtype=np.uint64)
+    words[order] = copies
+    del order, copies  # of very many rows each array counts
+    words = mixed(mixed(words + MULTIPLIER) ^ hashes)
+    return RowOrder(_places(words, labels), (words >> np.uint64(32)).astype(np.uint32))
+
+
+def _places(words: Array, labels: Array) -> Array:
+    """The place of each row among those of its class, (n,), in ascending order of words (n,)."""
+    kind = np.int32 if len(words) < 2**31 else np.int64
+    order = np.argsort(words, kind="stable").astype(kind)
+    order = order[np.argsort(labels[order], kind="stable")]
+    counts = np.bincount(labels, minlength=1)
+    place = np.empty(len(words), dtype=kind)
+    place[order] = np.arange(len(words), dtype=kind)
+    return np.asarray(place - (np.cumsum(counts) - counts).astype(kind)[labels])
