@@ -173,6 +173,6 @@ def _places(words: Array, labels: Array) -> Array:
     order = np.argsort(words, kind="stable").astype(kind)
     order = order[np.argsort(labels[order], kind="stable")]
     counts = np.bincount(labels, minlength=1)
-    place = np.empty(len(words), dtype=kind)
+    place: Array = np.empty(len(words), dtype=kind)
     place[order] = np.arange(len(words), dtype=kind)
     return np.asarray(place - (np.cumsum(counts) - counts).astype(kind)[labels])
