@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -209,10 +209,12 @@ class Leaves(FixedLayout):
         counts: RowCounts = AS_WEIGHED,
         report: Report = silent,
         seed: int = 0,
+        place: Callable[[GrowthBlocks], GrowthBlocks] | None = None,
     ) -> tuple[Leaves, Array]:
         """This encoder fitted to the columns at ``indices``, and the weights of the rows in its leaves, (k, leaves).
 
-        These are in rows, as ``counts`` says. The ``seed`` chooses held-out rows.
+        These are in rows, as ``counts`` says. The ``seed`` chooses held-out rows; ``place`` moves blocks to where trees are
+        grown.
         """
         if summary.codes is None:
             raise ValueError("Leaves needs the class codes of the rows")
@@ -223,6 +225,7 @@ class Leaves(FixedLayout):
         log_start = exact_log(np.maximum(mass / mass.sum(), np.finfo(np.float64).tiny))
         encoder = OrderedBytes().fit(summary, indices)
         blocks = summary.blocks(encoder, counts)
+        blocks = blocks if place is None else place(blocks)
         keys = keys_of(blocks, len(mass), seed)
         order = np.argsort(keys.classes, kind="stable")
         sign = 1 if order[0] == 0 else -1  # the direction is that of the second of two classes in this order

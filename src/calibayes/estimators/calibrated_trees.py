@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -57,11 +58,13 @@ class GrowingLeaves:
     report: Report
     counts: RowCounts
     seed: int
+    place: Any = None
+    """Function that moves blocks of rows to where trees are grown."""
     mass: Array = field(default_factory=lambda: np.zeros((0, 0)), init=False)
     """Weights of the training rows by class and leaf, (k, leaves), once they are fitted."""
 
     def fit(self, summary: TableSummary, indices: Sequence[int]) -> Leaves:
-        leaves, mass = self.leaves.grown(summary, indices, self.counts, self.report, self.seed)
+        leaves, mass = self.leaves.grown(summary, indices, self.counts, self.report, self.seed, self.place)
         self.mass = mass * self.counts.unit
         return leaves
 
@@ -307,7 +310,7 @@ class CalibratedTrees(GenerativeEstimator):
     n_trees_ = Note("trees", "Number of trees.")
     held_out_log_loss_ = Note("held_out_log_loss", "Log loss of held-out rows, before and after each tree.")
 
-    _traits = Traits(reads_text=True)
+    _traits = Traits(reads_text=True, runs_on_device=True)
 
     # -- what is trained -------------------------------------------------------------------------------------------
 
@@ -333,9 +336,9 @@ class CalibratedTrees(GenerativeEstimator):
         if self.monotone is not None and self.max_iter:
             problem = "leaves that move one by one do not stay monotone in a column"
             raise ValueError(f"{problem}: with monotone use max_iter=0")
-        return recipe
+        return replace(recipe, specify=partial(self._specification, place=getattr(engine, "growth_blocks", None)))
 
-    def _specification(self, rows: TrainingRows, classes: Array) -> Specification:
+    def _specification(self, rows: TrainingRows, classes: Array, place: Any = None) -> Specification:
         leaves = Leaves(self._settings(), self._directions(rows.summary, len(classes)))
         progress = ProgressReporter(type(self).__name__, bool(self.verbose))
 
@@ -344,7 +347,7 @@ class CalibratedTrees(GenerativeEstimator):
             return False
 
         seed = parameters.seed_of(self.random_state)
-        growing = GrowingLeaves(leaves, report, row_counts(rows, len(classes)), seed)
+        growing = GrowingLeaves(leaves, report, row_counts(rows, len(classes)), seed, place)
         family = (TREES, Categorical(), every, growing)
         return Specification([family], self._class_prior(len(classes)), {TREES: growing})
 

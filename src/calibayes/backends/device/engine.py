@@ -13,6 +13,10 @@ from calibayes.core.protocols import AnyArray, Array, Block, Parts
 from calibayes.kernels.event_counts import is_sparse
 
 
+GROWING = ("torch", "cupy")
+"""Libraries with whose arrays trees are grown."""
+
+
 @dataclass(frozen=True)
 class DeviceEngine:
     """Functions of blocks are computed with arrays of one library on one device.
@@ -40,6 +44,13 @@ class DeviceEngine:
     def each(self, function: Callable[[Any], Any], source: Parts) -> list[Any]:
         """``function(block)`` of the only block."""
         return [function(self._block(source))]
+
+    def growth_blocks(self, blocks: Any) -> Any:
+        """Rows in memory, on which trees are to be grown, on the device if that computes with PyTorch or CuPy."""
+        from calibayes.backends.device.growth import DeviceBlock
+
+        grows = self.placement.xp.__name__.split(".")[-1] in GROWING
+        return DeviceBlock(blocks.rows, self.placement) if grows else blocks
 
     def _block(self, source: Parts) -> Block:
         if id(source) not in self.blocks:

@@ -34,7 +34,7 @@ from calibayes.tables.table import Table
 
 SUPPORTED = (
     "GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, GenerativeLogisticRegression, CategoricalNB, "
-    "BernoulliNB, MultinomialNB and ComplementNB"
+    "BernoulliNB, MultinomialNB, ComplementNB and CalibratedTrees"
 )
 ADVICE = f"What runs on a device: {SUPPORTED}. Everything accepts a NumPy array, such as X.cpu().numpy()"
 
