@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.base import clone
 
+from calibayes import CalibratedTrees
 from calibayes.backends.device import growth
 from calibayes.backends.device.array import to_numpy
 from calibayes.backends.device.growth import DeviceBlock
@@ -53,3 +56,24 @@ def test_predictions_have_the_bits_of_the_host(kind):
     there = kind.columns(kind.place, *sample.rows.columns)
     found = to_numpy(there.forest_scores(grown.forest, grown.log_factor, start))
     assert np.ascontiguousarray(found).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_calibrated_trees_are_grown_where_the_table_is(monkeypatch, k):
+    """The fitted model and its predictions are those of a NumPy array, to the bit; labels and weights are on the host."""
+    torch = pytest.importorskip("torch")
+    folds = []
+    monkeypatch.setattr(growth, "DeviceFold", lambda *args, grown=growth.DeviceFold: folds.append(1) or grown(*args))
+    rng = np.random.default_rng(k)
+    X, weight = rng.normal(size=(900, 4)), rng.integers(1, 3, 900).astype(float)
+    y = np.digitize(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=900), [0.0, 1.0][: k - 1])
+    model = CalibratedTrees(max_trees=6, max_leaves=7)
+    expected = clone(model).fit(X, y, weight)
+    with sklearn.config_context(array_api_dispatch=True):
+        found = clone(model).fit(torch.asarray(X), y, weight)
+        posterior = found.predict_proba(torch.asarray(X))
+    assert folds
+    assert isinstance(posterior, torch.Tensor)
+    assert posterior.numpy().tobytes() == expected.predict_proba(X).tobytes()
+    assert found.leaves_.log_factor.tobytes() == expected.leaves_.log_factor.tobytes()
+    assert found.leaves_.losses.tobytes() == expected.leaves_.losses.tobytes()

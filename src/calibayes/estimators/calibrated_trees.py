@@ -402,7 +402,7 @@ class CalibratedTrees(GenerativeEstimator):
         return forget_rows(adopt(self, {**vars(self), "fitted_": fitted, "training_table_": seen}))
 
     def _fitted_to(self, given: TableInput, classes: Array | None = None) -> Self:
-        with computing(self.engine, self.n_jobs) as engine:
+        with given.engine(self) as engine:
             reader, recipe = unfitted_copy(self), self._recipe(engine)
             self._settings()
             how = Reading(self.class_weight, classes=classes, least_weight=0.0)
