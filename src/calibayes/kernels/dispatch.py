@@ -298,10 +298,10 @@ def reused_threads(number: int) -> Iterator[None]:
             pool.shutdown()
 
 
-def native_team(module: Any) -> Any:
-    """Threads of the extension, as many as a loop may use: for loops of less than a millisecond."""
-    number, teams = min(_jobs.get(), MOST_NATIVE_THREADS), _teams.get(None)
-    if teams is None or number == 1:
+def native_team(module: Any, *, alone: bool = False) -> Any:
+    """Threads of the extension, as many as a loop may use, or the calling one alone: for loops of less than a millisecond."""
+    number, teams = 1 if alone else min(_jobs.get(), MOST_NATIVE_THREADS), _teams.get(None)
+    if teams is None:
         return module.Team(number)
     if number not in teams:
         teams[number] = module.Team(number)

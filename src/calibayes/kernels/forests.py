@@ -203,7 +203,7 @@ def native_grow_tree(
 ) -> Any:
     if not columns.d or not packed.shape[1]:
         return NotImplemented
-    team = native_team(module) if columns.n * columns.d >= MANY_CELLS else module.Team(1)
+    team = native_team(module, alone=columns.n * columns.d < MANY_CELLS)
     size = 2 * most_leaves - 1
     column, children = np.empty(size, dtype=np.int32), np.empty((size, 2), dtype=np.int32)
     most, missing_left = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.bool_)

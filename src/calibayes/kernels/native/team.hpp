@@ -37,6 +37,8 @@ public:
 
     Int size() const { return static_cast<Int>(threads_.size()) + 1; }
 
+    std::vector<std::vector<Int>> spare;  // memory that one tree leaves to the next
+
     // Calls work(item, member) once for each item from 0 to count - 1; `member` is the number of the thread. Threads that are not
     // running now are not waited for: the others take their items. The work must not throw.
     template <class Work>

@@ -42,6 +42,7 @@ public:
         bool beyond = false;
         for (Int begin = 0; begin < m; begin += PACKED_ROWS)
             beyond |= add_stretch(rows + begin, std::min(PACKED_ROWS, m - begin), out);
+        are_checked_ = !beyond;
         return beyond;
     }
 
@@ -72,8 +73,9 @@ private:
             team_.each(words, [&](Int word, Int) {
                 Int* sums = room_.data() + word * parts * word_cells_;
                 for (Int part = 1; part < parts; ++part)
-                    for (Int cell = 0; cell < word_cells_; ++cell)
-                        sums[cell] = added(sums[cell], sums[part * word_cells_ + cell]);
+                    for (int place = 0; place < columns_of(word); ++place)
+                        for (Int cell = place * BINS * k_, end = cell + read_cells(word * WORD + place); cell < end; ++cell)
+                            sums[cell] = added(sums[cell], sums[part * word_cells_ + cell]);
                 beyond_[word] = unpack_word(word, sums, out);
             });
         }
@@ -88,10 +90,14 @@ private:
     int columns_of(Int word) const { return static_cast<int>(std::min<Int>(WORD, columns_.d - word * WORD)); }
 
     void add_word(Int word, const std::int32_t* rows, Int begin, Int end, Int* sums) const {
-        std::fill(sums, sums + word_cells_, Int(0));
+        for (int place = 0; place < columns_of(word); ++place)
+            std::fill(sums + place * BINS * k_, sums + place * BINS * k_ + read_cells(word * WORD + place), Int(0));
         const auto sum = chosen().node_sums[k_ < AT_ONCE ? k_ : 0];
         sum(columns_.words + word * columns_.n, rows + begin, end - begin, own_.data() + begin * k_, k_, columns_of(word), sums);
     }
+
+    // Number of sums of a column that are read: of its own codes, once none is known to be beyond them.
+    Int read_cells(Int j) const { return (are_checked_ ? columns_.first[j + 1] - columns_.first[j] : BINS) * k_; }
 
     // Adds the sums of a word to those of its columns.
     bool unpack_word(Int word, const Int* sums, Int* out) const {
@@ -104,7 +110,7 @@ private:
                 residual[cell] = added(residual[cell], residual_of(column[cell]));
                 variance[cell] = added(variance[cell], variance_of(column[cell]));
             }
-            beyond |= std::any_of(column + cells, column + BINS * k_, [](Int sum) { return sum != 0; });
+            beyond |= std::any_of(column + cells, column + read_cells(j), [](Int sum) { return sum != 0; });
         }
         return beyond;
     }
@@ -115,6 +121,7 @@ private:
     Team& team_;
     std::vector<Int> own_, room_;
     std::vector<char> beyond_;
+    bool are_checked_ = false;  // later rows are among those of the first sums
 };
 
 class TreeGrowth {
@@ -130,7 +137,7 @@ public:
             if (!held_out[row]) order_.push_back(static_cast<std::int32_t>(row));
         const Int m = static_cast<Int>(order_.size());
         other_.resize(order_.size());
-        std::vector<Int> root(size());
+        std::vector<Int> root = room();
         if (sums_.add(order_.data(), m, root.data())) return -1;
         add(0, m, std::move(root), {-INFINITE, INFINITE});
         find_splits(1);
@@ -146,6 +153,17 @@ private:
         Bounds bounds;
         Split split;
     };
+
+    // Memory for the sums of a node, which an earlier tree may have left: new memory is slow.
+    std::vector<Int> room() {
+        std::vector<Int> memory;
+        if (!team_.spare.empty()) {
+            memory.swap(team_.spare.back());
+            team_.spare.pop_back();
+        }
+        memory.resize(size());
+        return memory;
+    }
 
     // Of the sums of a node.
     std::size_t size() const { return static_cast<std::size_t>(2 * columns_.first[columns_.d] * k_); }
@@ -184,7 +202,7 @@ private:
         const Int middle = leaf.begin + divide_rows(leaf);
         const bool left_smaller = middle - leaf.begin < leaf.end - middle;
         const Int from = left_smaller ? leaf.begin : middle, to = left_smaller ? middle : leaf.end;
-        std::vector<Int> sums(size());
+        std::vector<Int> sums = room();
         sums_.add(order_.data() + from, to - from, sums.data());
         for (std::size_t cell = 0; cell < sums.size(); ++cell) leaf.sums[cell] = reduced(leaf.sums[cell], sums[cell]);
         if (!left_smaller) std::swap(sums, leaf.sums);  // now `sums` are those of the left child
@@ -271,6 +289,7 @@ private:
             tree_.bounds[2 * number] = leaf.bounds.low;
             tree_.bounds[2 * number + 1] = leaf.bounds.high;
         }
+        for (Leaf& leaf : leaves_) team_.spare.push_back(std::move(leaf.sums));
     }
 
     ByteColumns columns_;
