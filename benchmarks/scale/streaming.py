@@ -93,6 +93,29 @@ def fit_calibayes(path: str, jobs: int) -> dict[str, Any]:
     }
 
 
+def fit_trees(path: str, jobs: int) -> dict[str, Any]:
+    """A hundred calibrated trees, from the file."""
+    from calibayes import CalibratedTrees
+
+    return _fitted(CalibratedTrees(max_trees=100, patience=100, n_jobs=jobs), path)
+
+
+def fit_default(path: str, jobs: int) -> dict[str, Any]:
+    """The default classifier, from the file."""
+    from calibayes import BayesClassifier
+
+    return _fitted(BayesClassifier(n_jobs=jobs), path)
+
+
+def _fitted(model: Any, path: str) -> dict[str, Any]:
+    before, began = peak_mib(), time.perf_counter()
+    model.fit(path, y="target")
+    seconds = time.perf_counter() - began
+    memory = peak_mib() - before
+    error = _test_error(lambda table: model.predict(table.drop(["target"])))
+    return {"seconds": seconds, "memory": memory, "error": error}
+
+
 def fit_lightgbm(path: str, jobs: int) -> dict[str, Any]:
     """LightGBM with its defaults, on the whole table in memory."""
     import lightgbm
@@ -129,7 +152,13 @@ def _test_error(predict: Callable[[Any], Any]) -> float:
     return float((predict(table) != table["target"].to_numpy(zero_copy_only=False)).mean())
 
 
-TASKS = {"pyarrow": read_with_pyarrow, "calibayes": fit_calibayes, "lightgbm": fit_lightgbm}
+TASKS = {
+    "pyarrow": read_with_pyarrow,
+    "calibayes": fit_calibayes,
+    "trees": fit_trees,
+    "default": fit_default,
+    "lightgbm": fit_lightgbm,
+}
 
 
 # -- all of them -----------------------------------------------------------------------------------------------------
@@ -188,7 +217,9 @@ def main() -> None:
     parser.add_argument(
         "--with", dest="peers", default="lightgbm", help="tasks beside calibayes; empty for none"
     )
-    parser.add_argument("--quick", action="store_true", help="20,000 rows, without LightGBM")
+    parser.add_argument(
+        "--quick", action="store_true", help="20,000 rows, trees and the default, without LightGBM"
+    )
     parser.add_argument("--task", choices=TASKS, help="run one task here and print its result as JSON")
     options = parser.parse_args()
     if options.task:
@@ -201,7 +232,7 @@ def main() -> None:
         path, rows = path.with_name("quick.parquet"), 20_000
     if not path.exists():
         write_table(path, rows)
-    peers = [] if options.quick else [name for name in options.peers.split(",") if name]
+    peers = ["trees", "default"] if options.quick else [name for name in options.peers.split(",") if name]
     report(path, options.jobs, ["calibayes", *peers])
 
 

@@ -63,7 +63,9 @@ def test_calibrated_trees_are_grown_where_the_table_is(monkeypatch, k):
     """The fitted model and its predictions are those of a NumPy array, to the bit; labels and weights are on the host."""
     torch = pytest.importorskip("torch")
     folds = []
-    monkeypatch.setattr(growth, "DeviceFold", lambda *args, grown=growth.DeviceFold: folds.append(1) or grown(*args))
+    monkeypatch.setattr(
+        growth, "DeviceFold", lambda *args, grown=growth.DeviceFold: folds.append(1) or grown(*args)
+    )
     rng = np.random.default_rng(k)
     X, weight = rng.normal(size=(900, 4)), rng.integers(1, 3, 900).astype(float)
     y = np.digitize(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=900), [0.0, 1.0][: k - 1])

@@ -169,7 +169,7 @@ def test_the_source_tree_is_no_larger_than_its_changelog_explains() -> None:
     classes = Counter(
         node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
     )
-    assert len(paths) <= 282, GROWN
+    assert len(paths) <= 283, GROWN
     assert len({path.parent for path in paths}) <= 31, GROWN
     assert sum(map(code_lines, paths, trees)) <= 44_600, GROWN
     assert sum(count > 1 for count in stems.values()) <= 4

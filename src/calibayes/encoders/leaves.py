@@ -232,8 +232,11 @@ class Leaves(FixedLayout):
         signs = dict(self.monotone)
         direction = sign * np.array([signs.get(j, 0) for j in indices], dtype=np.int8)
         places = np.argsort(order).astype(np.int32)
-        sample = GrowthSample(blocks, keys, ordered_rows(blocks, keys), log_start[order], places)
-        grown, losses = _grown(sample, self.settings, direction, report)
+        ranks, fractions = ordered_rows(blocks, keys)
+        held_out = held_out_folds(ranks)
+        del ranks  # of very many rows each array counts
+        sample = GrowthSample(blocks, keys, fractions, log_start[order], places)
+        grown, losses = _grown(sample, held_out, self.settings, direction, report)
         forest, log_factor, leaf_mass = forest_of([ONE_LEAF]), np.zeros((len(mass), 1)), mass[:, None]
         if grown.forest.count:
             forest, log_factor, leaf_mass = grown.forest, grown.log_factor[places], grown.mass[places]
@@ -296,11 +299,12 @@ class Leaves(FixedLayout):
 
 
 class GrowthSample(NamedTuple):
-    """Rows to grow trees on, and an order of them."""
+    """Rows to grow trees on."""
 
     blocks: GrowthBlocks
     keys: Keys
-    order: RowOrder
+    fractions: Array
+    """By which residuals are rounded, (n,)."""
     log_start: Array
     """Of the classes in their order, (k,)."""
     places: Array
@@ -308,7 +312,7 @@ class GrowthSample(NamedTuple):
 
     def folds(self, held_out: Array) -> GrowthBlocks:
         """The blocks, with the rows that each fold holds out, (folds, n)."""
-        return self.blocks.marked(RowMarks(self.log_start, self.places, self.order.fractions, held_out))
+        return self.blocks.marked(RowMarks(self.log_start, self.places, self.fractions, held_out))
 
 
 def ordered_rows(blocks: GrowthBlocks, keys: Keys) -> RowOrder:
@@ -324,18 +328,21 @@ def _hashed(keys: Keys, rows: GrowthRows) -> tuple[Array, Array, Array]:
     return keys.hashes(rows), rows.labels, rows.weight
 
 
+def held_out_folds(place: Array) -> Array:
+    """The rows that each fold holds out, (folds, n), by the place of each row in its class."""
+    if len(place) < FEW_ROWS and place.max() >= FOLDS - 1:
+        return np.asarray(place % FOLDS == np.arange(FOLDS)[:, None])
+    return np.asarray(place % HELD_OUT == HELD_OUT // 2 - 1)[None]
+
+
 def _grown(
-    sample: GrowthSample, settings: GrowthSettings, direction: Array, report: Report
+    sample: GrowthSample, held_out: Array, settings: GrowthSettings, direction: Array, report: Report
 ) -> tuple[GrownForest, Array]:
     """Trees grown on a sample, and the log loss of held-out rows by number of trees."""
-    place = sample.order.place
     grow = partial(tree_growth.grow_forests, keys=sample.keys, direction=direction)
-    if len(place) < FEW_ROWS and place.max() >= FOLDS - 1:
-        folds = place % FOLDS == np.arange(FOLDS)[:, None]
-        losses = grow(sample.folds(folds), FOLDS, settings, report=report).losses
-        settings = replace(settings, trees=0 if np.isnan(losses).all() else int(np.nanargmin(losses)))
-        nothing = sample.folds(np.zeros((1, len(place)), dtype=bool))
-        return grow(nothing, 1, settings, knows_end=True).forests[0], losses
-    held_out = place % HELD_OUT == HELD_OUT // 2 - 1
-    (grown,), losses = grow(sample.folds(held_out[None]), 1, settings, report=report)
-    return grown, losses
+    forests, losses = grow(sample.folds(held_out), len(held_out), settings, report=report)
+    if len(forests) == 1:
+        return forests[0], losses
+    settings = replace(settings, trees=0 if np.isnan(losses).all() else int(np.nanargmin(losses)))
+    nothing = sample.folds(np.zeros_like(held_out[:1]))
+    return grow(nothing, 1, settings, knows_end=True).forests[0], losses

@@ -267,8 +267,8 @@ class BayesClassifier(PosteriorAverage):
 
     With more than 10,000 rows, and unless ``cv`` is given, the members are trained on about 10,000 of them, and each forest
     on all but a tenth of the rows; if the trees are left out, the members are trained on all. From 100,000 rows on there is
-    one forest then, for which the members' rows are held out, but of no class a larger share than of the others. A forest
-    has at most 1,000 trees; with so many columns and classes that growth would take many minutes it has fewer, with a
+    one forest then, for which a tenth of the rows is held out, the members' rows among them, but of no class a larger share
+    than of the others. Rows may lie in files, queries or a cluster: all of them are used, in passes. A forest has at most 1,000 trees; with so many columns and classes that growth would take many minutes it has fewer, with a
     warning.
 
     With more than 200 columns, "tied", "full" and "near" leave out columns of numbers that have one value in more than 99 %

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibayes.core.protocols import Array
 from calibayes.encoders.leaves import OrderedBytes, ordered_rows
-from calibayes.ensemble.training import MEMBER_ROWS, SHARE, GrowthTask
+from calibayes.ensemble.training import BEYOND, MEMBER_ROWS, SHARE, GrowthTask
 from calibayes.kernels.growth_rows import GrowthBlocks, RowMarks
 from calibayes.kernels.row_keys import Keys, RowOrder, keys_of
 from calibayes.kernels.tree_growth import Report
@@ -18,6 +18,8 @@ from calibayes.model.checked_rows import Rows, TrainingRows
 from calibayes.model.splits import LEAST_OF_CLASS, row_counts
 from calibayes.tables.table import Table
 
+HELD_OUT_SHARE = 0.1
+"""Least share of the rows that are held out: the more rows there are, the smaller gains are worth further trees."""
 LogPosterior = Callable[[Table], Array]
 """Function of a table: log p(class | x), (n, k)."""
 
@@ -59,9 +61,10 @@ class ManyRows:
 
     @cached_property
     def _held_out(self) -> Array:
-        """Of these copies those that no tree is grown on: without those that small classes have in excess."""
-        in_proportion = lambda counts: np.minimum(np.ceil(self._share * counts), counts - 1)
-        return self._chosen & self._first_of_class(in_proportion)
+        """The copies that no tree is grown on: the same share of each class, those that members learn from, or a tenth if
+        these are fewer."""
+        share = max(self._share, HELD_OUT_SHARE)
+        return self._first_of_class(lambda counts: np.minimum(np.ceil(share * counts), counts - 1))
 
     @cached_property
     def _is_member_row(self) -> Array:
@@ -92,7 +95,7 @@ class ManyRows:
             log_start = log_start[self.source]
         places = np.argsort(order).astype(np.int32)
         blocks = self.blocks.marked(RowMarks(log_start, places, self.order.fractions, self._held_out[None]))
-        place = np.cumsum(chosen) - 1
+        place = np.where(chosen, np.cumsum(chosen) - 1, BEYOND)
         held_out = np.flatnonzero(self._held_out)
         of_copies = place[held_out if self.source is None else self.source[held_out]]
         return GrowthTask(self.member_rows, out_of_fold, blocks, self.keys, self.encoder, [of_copies], report)

@@ -47,6 +47,10 @@ WEAKEST = 0.2
 """Trees of a smaller weight are left out."""
 
 
+BEYOND = -1
+"""Position of a held-out row that is not among those in memory."""
+
+
 class GrowthTask(NamedTuple):
     """What trees are grown on.
 
@@ -62,7 +66,7 @@ class GrowthTask(NamedTuple):
         Of columns and classes.
     encoder : OrderedBytes
     held_out : sequence of integer arrays
-        Positions, among ``rows``, of those that each forest is not grown on, in the order of the blocks.
+        Positions, among ``rows``, of those that each forest is not grown on, in the order of the blocks; `BEYOND` for others.
     report : callable
         Progress; a true result ends the growth.
     """
@@ -115,7 +119,8 @@ def grown_trees(task: GrowthTask, settings: GrowthSettings) -> tuple[GrownTrees,
     out_of_fold = np.full(task.log_members.shape, np.nan)
     for fold, (positions, part) in enumerate(zip(task.held_out, grown.forests, strict=True)):
         scores = np.concatenate(task.blocks.each(partial(tree_growth.held_out_scores, part, fold)))
-        out_of_fold[positions] = posterior.log_normalize(scores)[0][:, place]
+        known = positions != BEYOND
+        out_of_fold[positions[known]] = posterior.log_normalize(scores[known])[0][:, place]
     of_trees = _weight(task, out_of_fold)
     if of_trees == 0.0:
         return None
@@ -202,8 +207,8 @@ LEAST_SHARE = 0.4
 MEMBER_ROWS = 10_000
 """Rows from which the members learn what trees are grown on, if there are more."""
 ONE_FOREST = 100_000
-"""Rows from which on one forest is grown on all of them, wherever they lie, and the members' rows are held out (of a small
-class some of them only), instead of one for each fold."""
+"""Rows from which on one forest is grown on all of them, wherever they lie, and a tenth is held out, the members' rows among
+them (of a small class some only), instead of one for each fold."""
 LONGEST = 1e300
 """Seconds of a fit without a limit."""
 TIME_TO_BEGIN = 0.2

@@ -257,8 +257,8 @@ class CalibratedTrees(GenerativeEstimator):
     least_variance : float, default=1
         Smallest sum of V over the rows and classes of a leaf.
     patience : int, default=20
-        Growth ends if so many trees, or the last sixth of all if these are more, lower the held-out log loss by less than a
-        thousandth.
+        Growth ends if so many trees, or the last sixth of all if these are more, lower the held-out log loss by less than
+        0.05 %.
     monotone : mapping, optional
         Column, by name or position, -> 1 (-1): the probability of the second of two classes never falls (rises) with it.
     rule : str or rule, default="rc"
@@ -336,7 +336,9 @@ class CalibratedTrees(GenerativeEstimator):
         if self.monotone is not None and self.max_iter:
             problem = "leaves that move one by one do not stay monotone in a column"
             raise ValueError(f"{problem}: with monotone use max_iter=0")
-        return replace(recipe, specify=partial(self._specification, place=getattr(engine, "growth_blocks", None)))
+        return replace(
+            recipe, specify=partial(self._specification, place=getattr(engine, "growth_blocks", None))
+        )
 
     def _specification(self, rows: TrainingRows, classes: Array, place: Any = None) -> Specification:
         leaves = Leaves(self._settings(), self._directions(rows.summary, len(classes)))

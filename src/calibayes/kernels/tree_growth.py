@@ -31,7 +31,7 @@ LARGEST_STEP = 4.0
 """Largest full step of a log score, before it is multiplied by the rate."""
 MANY_TREES, FASTER, FASTEST = 100, 1.5, 3.0
 """After each hundred trees the rate grows by a half, to three times what it was at most."""
-LEAST_GAIN = 1e-3
+LEAST_GAIN = 5e-4
 """Growth ends if the held-out log loss falls by a smaller share than this in as many rounds as its patience."""
 LATEST = 6
 """One round in so many, the last ones, is the patience if these are more: an interaction is found once in many rounds."""

@@ -50,7 +50,7 @@ def growth_blocks(rows: StreamedRows, encoder: Any, counts: RowCounts) -> Growth
     """All rows, encoded in one pass over them: on the workers of a Dask cluster if they are read there, else here."""
     encoding = BytesOfRows(rows.summary.conversion, encoder, counts)
     if rows.is_on_workers:
-        from calibayes.backends.dask.growth import GrowthOnWorkers
+        from calibayes.backends.dask.tree_blocks import GrowthOnWorkers
 
         return ManyBlocks(rows.engine, GrowthOnWorkers(rows.chunks(), encoding))
     copies = counts.copies(rows.codes, rows.weight)

@@ -12,7 +12,6 @@ from calibayes.backends.device.array import DeviceArray, Placement
 from calibayes.core.protocols import AnyArray, Array, Block, Parts
 from calibayes.kernels.event_counts import is_sparse
 
-
 GROWING = ("torch", "cupy")
 """Libraries with whose arrays trees are grown."""
 
