@@ -68,12 +68,12 @@ class DeviceFold:
 
 
 @dataclass(eq=False)
-class _Node:
+class _FoundNode:
     """A node whose best split is known."""
 
     number: int
     found: FoundSplit
-    children: tuple[_Node, ...] = ()
+    children: tuple[_FoundNode, ...] = ()
 
     @property
     def gain(self) -> float:
@@ -83,10 +83,10 @@ class _Node:
 class _Known(NamedTuple):
     """A tree as far as it is known."""
 
-    nodes: list[_Node]
+    nodes: list[_FoundNode]
     splits: list[tuple[int, int]]
     """Places of a node and of its first child."""
-    wanted: list[_Node]
+    wanted: list[_FoundNode]
     """Nodes to be divided next."""
 
     def tree(self) -> TreeNodes:
@@ -103,22 +103,22 @@ class _Known(NamedTuple):
 
 def grown(rows: DeviceRows, options: SplitOptions, most_leaves: int) -> TreeNodes:
     """The tree of `calibayes.kernels.forests.best_first`, without directions of columns."""
-    root, count = _Node(0, rows.first_split(options)), 1
+    root, count = _FoundNode(0, rows.first_split(options)), 1
     while (known := _replayed(root, most_leaves)).wanted:
         numbers = range(count, count + 2 * len(known.wanted), 2)
         requests = [_request(*pair) for pair in zip(known.wanted, numbers, strict=True)]
         found = rows.child_splits(requests)
         for node, left, *splits in zip(known.wanted, numbers, found[::2], found[1::2], strict=True):
-            node.children = _Node(left, splits[0]), _Node(left + 1, splits[1])
+            node.children = _FoundNode(left, splits[0]), _FoundNode(left + 1, splits[1])
         count += len(found)
     return known.tree()
 
 
-def _request(node: _Node, left: int) -> SplitRequest:
+def _request(node: _FoundNode, left: int) -> SplitRequest:
     return SplitRequest(node.number, node.found.split, left, left + 1, node.found.is_left_smaller)
 
 
-def _replayed(root: _Node, most_leaves: int) -> _Known:
+def _replayed(root: _FoundNode, most_leaves: int) -> _Known:
     """Split the leaf of the largest gain, the first of equal ones, again and again; without unknown children it has none.
 
     Nodes that gain far less than the first one with unknown children are left for later: its children may gain more.

@@ -155,7 +155,7 @@ def in_order(requests: Sequence[SplitRequest], found: Sequence[FoundSplit]) -> l
 # -- Posteriors of (k, n) log scores, by the operations of `calibayes.kernels.posterior` one by one ----------------------
 
 
-class ExactPosterior(NamedTuple):
+class ShiftedPosterior(NamedTuple):
     """Posteriors, log scores less the largest, (k, n), and sums of their exponentials, (n,)."""
 
     posterior: Any
@@ -190,7 +190,7 @@ def exact_log(torch: Any, x: Any) -> Any:
     return exponent.to(torch.float64) * exact.LOG2 + (f + f * (z * p))
 
 
-def exact_posterior(torch: Any, scores: Any) -> ExactPosterior:
+def exact_posterior(torch: Any, scores: Any) -> ShiftedPosterior:
     """As `calibayes.kernels.posterior.exact_posterior`, of log scores (k, n)."""
     top = scores.amax(0)
     is_finite = torch.isfinite(top)
@@ -202,7 +202,7 @@ def exact_posterior(torch: Any, scores: Any) -> ExactPosterior:
     total = powers[0].clone()
     for power in powers[1:]:
         total += power
-    return ExactPosterior(powers / total, shifted, total)
+    return ShiftedPosterior(powers / total, shifted, total)
 
 
 def variances(posterior: Any, k: int) -> Any:
