@@ -12,11 +12,11 @@ import calibayes
 from calibayes import (
     BayesClassifier,
     BernoulliNB,
-    CalibratedTrees,
     CategoricalNB,
     GaussianNB,
     GenerativeClassifier,
     GenerativeLogisticRegression,
+    JointKernelClassifier,
     LinearDiscriminantAnalysis,
     MultinomialNB,
     NaiveBayes,
@@ -154,7 +154,7 @@ def test_without_dispatch_nothing_changes(library):
 
 
 REFUSED = {
-    "trees": (CalibratedTrees(), "CalibratedTrees cannot read an X on a device"),
+    "kernel classifier": (JointKernelClassifier(), "JointKernelClassifier cannot read an X on a device"),
     "ensemble": (BayesClassifier(), "BayesClassifier cannot read an X on a device"),
     "mixed": (NaiveBayes(), "NaiveBayes cannot read an X on a device"),
     "structure": (TreeAugmentedNB(), "TreeAugmentedNB cannot read an X on a device"),

@@ -19,6 +19,7 @@ from calibayes.dependence import (
     bonferroni,
 )
 from calibayes.encoders import Flags, Grid, InformedBins, KMeansBins, Levels, UniformBins
+from calibayes.ensemble.standard_members import varying
 from calibayes.families.covariance_shapes import Ridge, TowardsIdentity, TowardsSphere
 from calibayes.rules import RC
 from calibayes.sequences import HiddenMarkov, MarkovChain, SequenceClassifier, Sequences
@@ -87,6 +88,7 @@ def trained(start, stop):
 CASES = {
     "wide table": ModelCase(cb.BayesClassifier(), wide),
     "trees on members": ModelCase(cb.BayesClassifier(families=["tied", "trees"]), counts),
+    "columns that vary": ModelCase(by_hand(("v", f.Gaussian(), varying)), counts),
     "dates": ModelCase(cb.JointKernelClassifier(), dated),
     "durations": ModelCase(cb.NaiveBayes(), durations),
     "spherical": ModelCase(gaussian(f.Spherical(), means=f.SoftThreshold(0.2)), counts),

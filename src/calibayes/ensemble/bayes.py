@@ -118,7 +118,8 @@ class PosteriorAverage(Classifier):
             rows = rows._replace(table=rows.table.with_cache())
             beyond = all_rows if len(rows.codes) < len(all_rows.codes) else None
             members = self._members(rows, classes, beyond)
-            n = len(np.asarray(given.y)) if np.ndim(given.y) else len(rows.codes)
+            is_named = given.y is None or isinstance(given.y, str)
+            n = len(rows.codes) if is_named else len(np.asarray(given.y))
             division = divided(self.cv, rows, n, seed, None if growth is None else MEMBER_ROWS)
             progress = ProgressReporter(type(self).__name__, bool(self.verbose), 2 * len(members) + 1)
             training = EnsembleTraining(
