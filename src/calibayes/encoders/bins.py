@@ -16,7 +16,7 @@ from calibayes.core.protocols import Array, resolve
 from calibayes.core.verify import require, require_ascending, require_columns, require_finite, require_length
 from calibayes.encoders.encoder import Encoder, FixedLayout, is_same
 from calibayes.kernels.cut_points import bin_codes, bin_columns, cuts, kmeans_centers
-from calibayes.kernels.dispatch import map_items
+from calibayes.kernels.dispatch import ordered_map
 from calibayes.kernels.grids import TAILS, log_volumes
 from calibayes.tables.summary import MOST_DISTINCT, ColumnSummary, TableSummary
 from calibayes.tables.table import LARGEST, Table, numeric_matrix, refuse_other_kind
@@ -50,7 +50,7 @@ class Bins(FixedLayout, ABC):
         """Edges between the bins of a column, ascending, without minimum and maximum."""
 
     def fit(self, summary: TableSummary, indices: Sequence[int]) -> Self:
-        columns = map_items(summary.numbers, indices)  # in parallel: each is sorted
+        columns = list(ordered_map(summary.numbers, indices))  # in parallel: each is sorted
         pairs = [(column, self.inner_edges(column)) for column in columns]
         has_bin_each = [column.is_exact and len(column.low) == len(inner) + 1 for column, inner in pairs]
         return replace(
