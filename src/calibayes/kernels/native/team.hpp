@@ -37,7 +37,22 @@ public:
 
     Int size() const { return static_cast<Int>(threads_.size()) + 1; }
 
-    std::vector<std::vector<Int>> spare;  // memory that one tree leaves to the next
+    // Memory that was left by `give`, or none.
+    std::vector<Int> take() {
+        const std::lock_guard<std::mutex> lock(spare_mutex_);
+        std::vector<Int> memory;
+        if (!spare_.empty()) {
+            memory.swap(spare_.back());
+            spare_.pop_back();
+        }
+        return memory;
+    }
+
+    // Leaves memory to whoever takes it next, such as the next tree.
+    void give(std::vector<Int> memory) {
+        const std::lock_guard<std::mutex> lock(spare_mutex_);
+        spare_.push_back(std::move(memory));
+    }
 
     // Calls work(item, member) once for each item from 0 to count - 1; `member` is the number of the thread. Threads that are not
     // running now are not waited for: the others take their items. The work must not throw.
@@ -109,7 +124,8 @@ private:
     }
 
     std::vector<std::thread> threads_;
-    std::mutex mutex_;
+    std::mutex mutex_, spare_mutex_;
+    std::vector<std::vector<Int>> spare_;
     std::condition_variable wake_;
     std::atomic<std::uint64_t> round_{0};
     std::atomic<Int> next_{0}, done_{0}, inside_{0}, asleep_{0};

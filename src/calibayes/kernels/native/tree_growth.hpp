@@ -156,11 +156,7 @@ private:
 
     // Memory for the sums of a node, which an earlier tree may have left: new memory is slow.
     std::vector<Int> room() {
-        std::vector<Int> memory;
-        if (!team_.spare.empty()) {
-            memory.swap(team_.spare.back());
-            team_.spare.pop_back();
-        }
+        std::vector<Int> memory = team_.take();
         memory.resize(size());
         return memory;
     }
@@ -289,7 +285,7 @@ private:
             tree_.bounds[2 * number] = leaf.bounds.low;
             tree_.bounds[2 * number + 1] = leaf.bounds.high;
         }
-        for (Leaf& leaf : leaves_) team_.spare.push_back(std::move(leaf.sums));
+        for (Leaf& leaf : leaves_) team_.give(std::move(leaf.sums));
     }
 
     ByteColumns columns_;
