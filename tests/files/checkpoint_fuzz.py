@@ -79,7 +79,8 @@ def changed(seed: int, case: int) -> tuple[str, list[str], bytes]:
     for mutation in mutations:
         with contextlib.suppress(TypeError, KeyError, AttributeError, IndexError, ValueError):
             mutation(model, rng)
-    parts.document["checkpoint"] = model.document["model"].get("attributes")
+    found = model.document.get("model")  # a mutation may have put anything in its place
+    parts.document["checkpoint"] = found.get("attributes") if isinstance(found, dict) else found
     content = put_together(Parts(parts.document, model.tensors))
     return name, [mutation.__name__ for mutation in mutations], content
 
