@@ -16,11 +16,11 @@ import numpy as np
 
 from calibayes.analysis.held_out import held_out_of
 from calibayes.core.protocols import Array
+from calibayes.kernels.cut_points import MULTIPLIER, mixed
 from calibayes.kernels.moments import weight_of_one
 from calibayes.model.parameters import number, open_fraction, whole_number
 from calibayes.model.table_inputs import on_numpy
 from calibayes.model.training_rows import HeldOut
-from calibayes.tables.summary import MULTIPLIER, mixed
 
 ROUNDING = 1e-12
 """Relative rounding error of a sum of weights."""

@@ -21,8 +21,8 @@ from calibayes.checks.model_checks import best_of
 from calibayes.checks.subject import ExaminedColumn, Subject, cells_of
 from calibayes.core.notices import counted
 from calibayes.core.protocols import Array
+from calibayes.kernels.cut_points import mixed
 from calibayes.kernels.level_counts import places_in_class
-from calibayes.tables.summary import mixed
 
 LEAST_SHARE, EQUAL_ROWS = 0.01, 5
 MANY_VALUES = 0.05

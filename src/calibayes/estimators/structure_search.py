@@ -27,7 +27,7 @@ from calibayes.families.k_dependence import (
 from calibayes.families.network_tables import ParentSets
 from calibayes.families.tree_structures import SAME_GAIN, Candidates, PosteriorLoss, descending
 from calibayes.kernels import level_counts
-from calibayes.tables.summary import mixed
+from calibayes.kernels.cut_points import mixed
 
 Trial: TypeAlias = tuple[int, tuple[int, ...]]
 """A column and its new parents: those that it has and one more."""

@@ -25,8 +25,8 @@ from calibayes.core.protocols import AnyArray, Array, Arrays, resolve
 from calibayes.core.verify import require, require_arrays, require_length
 from calibayes.families.counts import PseudoCounts
 from calibayes.kernels import level_counts, level_pairs
+from calibayes.kernels.cut_points import mixed
 from calibayes.kernels.level_pairs import PairInformation
-from calibayes.tables.summary import mixed
 
 Parents: TypeAlias = tuple[int, ...]
 """The parent of each column, -1 for a root."""

@@ -422,16 +422,17 @@ def distinct_sample(x: Array, most: int, zeros: int = 0) -> DistinctSample:
     """
     values = np.unique(np.asarray(x, dtype=np.float64) + 0.0)
     values = values[~np.isnan(values)]
-    hashes = _hashes(values)
+    hashes = mixed(values.view(np.uint64))
     # A hash that begins with so many zeros is no larger.
     while np.count_nonzero(has := hashes <= np.uint64((2**64 - 1) >> zeros)) > most:
         zeros += 1
     return DistinctSample(values[has], zeros)
 
 
-def _hashes(values: Array) -> Array:
-    words = values.view(np.uint64) * MULTIPLIER
-    return (words ^ (words >> np.uint64(29))) * MULTIPLIER
+def mixed(words: Array) -> Array:
+    """Each word multiplied and shifted, so that close words become unrelated."""
+    words = words * MULTIPLIER
+    return np.asarray((words ^ (words >> np.uint64(29))) * MULTIPLIER)
 
 
 # -- k-means in one dimension over distinct weighted values --------------------------------------------------

@@ -9,19 +9,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.cut_points import MULTIPLIER, mixed
 from calibayes.kernels.dispatch import as_type, native_team, twin
 from calibayes.kernels.tree_nodes import MOST_CODES, ByteColumns
 
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-SHIFT = np.uint64(29)
 ROUNDS = 2
 """How often columns are told apart by the rows, and rows by the columns."""
-
-
-def mixed(words: Array) -> Array:
-    """Each word multiplied and shifted, so that close words become unrelated."""
-    words = words * MULTIPLIER
-    return np.asarray((words ^ (words >> SHIFT)) * MULTIPLIER)
 
 
 CODE_WORDS = mixed(np.arange(1, MOST_CODES + 1, dtype=np.uint64))

@@ -13,11 +13,12 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from calibayes.core.protocols import Array
+from calibayes.kernels.cut_points import MULTIPLIER, mixed
 from calibayes.kernels.level_counts import places_in_class
 from calibayes.kernels.moments import RowCounts, count_of_one, weight_of_one, whole_counts
 from calibayes.model.checked_rows import Rows, TrainingRows
 from calibayes.model.parameters import WHOLE, whole_number
-from calibayes.tables.summary import MULTIPLIER, content_hashes, mixed, table_order_hashes
+from calibayes.tables.summary import content_hashes, table_order_hashes
 
 
 def expand_counts(rows: Rows, seed: int) -> Rows:

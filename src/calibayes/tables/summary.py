@@ -12,21 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from calibayes.core.protocols import Array
-from calibayes.kernels.cut_points import CellCounts, DistinctSample
+from calibayes.kernels.cut_points import MULTIPLIER, CellCounts, DistinctSample, mixed
 from calibayes.kernels.moments import weight_of_one
 from calibayes.tables.origin import Origin
 from calibayes.tables.table import LARGEST_COUNTED, AllMissingError, Table, distinct_values, refuse_other_kind
 
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-SHIFT = np.uint64(29)
 ROUNDS = 2
 """How often columns are told apart by the rows, and rows by the columns, in `order_hashes`."""
-
-
-def mixed(words: Array) -> Array:
-    """Each word multiplied and shifted, so that close words become unrelated."""
-    words = words * MULTIPLIER
-    return np.asarray((words ^ (words >> SHIFT)) * MULTIPLIER)
 
 
 def content_hashes(table: Table, seed: int) -> Array:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from calibayes.engines import Serial, Threads
+from calibayes.kernels.cut_points import mixed
 from calibayes.kernels.growth_rows import GrowthRows, ManyBlocks, OneBlock
-from calibayes.kernels.row_keys import Keys, column_keys, keys_of, mixed, row_hashes, row_order
+from calibayes.kernels.row_keys import Keys, column_keys, keys_of, row_hashes, row_order
 from calibayes.kernels.tree_nodes import byte_columns
 from tests.kernels.partitions.test_growth_blocks import Blocks
 from tests.seeds import generator
